@@ -5,10 +5,10 @@ import type { Sentence, Target } from './console.types';
 
 const KEEP = 1_000;
 const RETENTION_MS = 30 * 86_400_000;
-/** Length of a text in an entry, such as an input of the action. */
+/** Maximum length of a text in an entry, such as an input of the action, in characters. A longer text is cut. */
 const MAX_TEXT_CHARS = 500;
 
-/** Person, action and target. */
+/** First part of an entry, written before the action runs: the user, the action and its target. */
 export interface Begin {
   readonly actor: string;
   readonly section: string;
@@ -17,16 +17,16 @@ export interface Begin {
   readonly input?: Readonly<Record<string, string | number>>;
 }
 
-/** Result of an action. */
+/** Second part of an entry, written after the action has run: the result. */
 export interface End {
   readonly result: 'done' | 'refused' | 'failed';
   readonly count?: number;
   readonly refused?: Sentence;
-  /** Text of the error of an action that failed. */
+  /** Message of the error if the action failed. */
   readonly message?: string;
 }
 
-/** An entry of the log. `started`: the action runs, or the process ended before it wrote what came out. */
+/** An entry of the log. The result `started` means that the action still runs, or that its result could not be written. */
 export type LogEntry = { readonly atMs: number } & Begin & (End | { readonly result: 'started' });
 
 export interface LogPage {
@@ -34,7 +34,7 @@ export interface LogPage {
   readonly nextCursor?: string;
 }
 
-/** Log of actions in Redis, with the 1,000 newest entries of the last 30 days. See DECISIONS.md: logged-before-and-after */
+/** Log of actions in Redis. It keeps the 1,000 newest entries, for up to 30 days. See DECISIONS.md: logged-before-and-after */
 export class ActionLog {
   private readonly keys: { readonly order: string; readonly entries: string };
 
@@ -44,9 +44,9 @@ export class ActionLog {
   }
 
   /**
-   * Writes down an action before it runs.
+   * Writes an action to the log before it runs.
    *
-   * @returns a function that writes down what came out
+   * @returns a function that adds the result to this entry
    * @throws errors of ScriptRegistry.run
    */
   async begin(entry: Begin): Promise<(end: End) => Promise<boolean>> {
@@ -60,14 +60,14 @@ export class ActionLog {
       this.registry.run(endAction, { keys: this.keys, args: { token, text: JSON.stringify(end, shortened) } });
   }
 
-  /** Reads a page, the newest entries first. @param cursor `nextCursor` of the page before; '' for the first page */
+  /** Reads a page of the log, newest entries first. @param cursor `nextCursor` of the page before; '' for the first page */
   async list(cursor: string, limit: number): Promise<LogPage> {
     const found = await this.registry.run(listActions, { keys: this.keys, args: { beforeUs: cursor, limit } });
     const nextCursor = found.length === limit ? found.at(-1)?.atUs : undefined;
     return { items: found.map(entryOf), ...(nextCursor !== undefined && { nextCursor }) };
   }
 
-  /** Returns a text that differs if an action was begun or has ended since. */
+  /** Returns a text that changes when any process begins or ends an action. */
   async newest(): Promise<string> {
     const [newest] = await this.registry.run(listActions, { keys: this.keys, args: { beforeUs: '', limit: 1 } });
     return newest === undefined ? '' : newest.atUs + newest.end;

@@ -7,7 +7,7 @@ import { SetupError, shown } from '../../internal/src';
 export interface Asset {
   readonly type: string;
   readonly text: string;
-  /** Strong validator: a hash of the text. */
+  /** Value of the ETag header: a hash of the text. */
   readonly etag: string;
 }
 
@@ -19,14 +19,14 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 
-/** Files of the page, read into memory at the first request. So no request can read a file outside the folder. */
+/** Files of the page. The first request reads all of them into memory, so no request can read a file outside the folder. */
 export class Assets {
   private files: ReadonlyMap<string, Asset> | undefined;
 
-  /** @param folder default: the one next to this file; '' in a bundle of ES modules, which has no such folder */
+  /** @param folder default: `assets` next to this file; '' in a bundle of ES modules, which has no such folder */
   constructor(private readonly folder = typeof __dirname === 'undefined' ? '' : join(__dirname, 'assets')) {}
 
-  /** Returns a file; undefined if there is none of this name. @throws SetupError if the page was not built */
+  /** Returns a file; undefined if no file has this name. @throws SetupError if the page was not built */
   get(name: string): Asset | undefined {
     this.files ??= new Map(this.names().map((each) => [each, assetOf(each, readFileSync(join(this.folder, each)))]));
     return this.files.get(name);

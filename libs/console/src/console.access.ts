@@ -10,7 +10,10 @@ import { shareSecret } from './console.scripts';
 const SECRET_MS = 30 * 86_400_000;
 const checks = new Checks('ConsoleModule');
 
-/** Who may do what: asks the guards of the app and its option `actor`, and makes the tokens of actions. */
+/**
+ * Decides who may see the console and run actions. Calls the guards of the app and the option `actor`. Makes the tokens that
+ * actions need.
+ */
 export class ConsoleAccess implements OnModuleInit {
   private readonly actors = new WeakMap<object, ConsoleActor>();
   private readonly made = new Map<Type<CanActivate>, CanActivate>();
@@ -25,7 +28,7 @@ export class ConsoleAccess implements OnModuleInit {
     this.secretKey = registry.keySpace('console').tag('csrf').key('secret');
   }
 
-  /** Makes the guards that no module provides. @throws SetupError if Nest cannot make one */
+  /** Creates the guards whose class no module provides. @throws SetupError if Nest cannot create one of them */
   async onModuleInit(): Promise<void> {
     for (const guard of this.options.guards) {
       if (typeof guard !== 'function' || timesProvided(this.modules, guard) > 0) continue;
@@ -40,7 +43,7 @@ export class ConsoleAccess implements OnModuleInit {
     }
   }
 
-  /** Asks the guards in their order. Returns false if one of them refuses the request. */
+  /** Calls the guards one after the other. Returns false if one of them refuses the request. */
   async allows(context: ExecutionContext): Promise<boolean> {
     for (const guard of this.options.guards) {
       const instance = typeof guard === 'function' ? await this.instanceOf(guard, context) : guard;
@@ -51,9 +54,9 @@ export class ConsoleAccess implements OnModuleInit {
   }
 
   /**
-   * Asks the option `actor` who sent a request, and remembers it for `actorOf`. Returns false if it returns nobody.
+   * Calls the option `actor`, and stores the user for `actorOf`. Returns false if `actor` returns undefined or null.
    *
-   * @throws InvalidOptionError if it returns something else
+   * @throws InvalidOptionError if `actor` returns an invalid name or role
    */
   async identify(request: object): Promise<boolean> {
     const { actor } = this.options;
@@ -68,14 +71,14 @@ export class ConsoleAccess implements OnModuleInit {
     return true;
   }
 
-  /** Returns who sent a request that `identify` has let through. */
+  /** Returns the user who sent a request. Call `identify` first. @throws SetupError if `identify` has stored no user */
   actorOf(request: object): ConsoleActor {
     const actor = this.actors.get(request);
     if (actor === undefined) throw new SetupError('ConsoleModule: a route was called without its guard.');
     return actor;
   }
 
-  /** Returns true if this person may run actions. */
+  /** Returns true if this user may run actions. */
   mayAct({ role }: ConsoleActor): boolean {
     return role === 'act' && !this.options.readOnly;
   }
@@ -84,14 +87,16 @@ export class ConsoleAccess implements OnModuleInit {
     return this.options.readOnly;
   }
 
-  /** Returns the token that this person's requests for actions must have. It is the same in all processes. */
+  /**
+   * Returns the token that a user's requests for actions must contain (CSRF token). All processes return the same token for a user.
+   */
   async tokenOf({ name }: ConsoleActor): Promise<string> {
     const args = { proposed: randomBytes(32).toString('base64url'), retentionMs: SECRET_MS };
     const secret = await this.registry.run(shareSecret, { keys: { secret: this.secretKey }, args });
     return createHmac('sha256', secret).update(name).digest('base64url');
   }
 
-  /** Returns true if a request has the token of this person. */
+  /** Returns true if `given` is the token of this user. */
   async isToken(given: unknown, actor: ConsoleActor): Promise<boolean> {
     if (typeof given !== 'string') return false;
     const [wanted, seen] = [Buffer.from(await this.tokenOf(actor)), Buffer.from(given)];

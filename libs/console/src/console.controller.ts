@@ -34,9 +34,9 @@ const WEEK_MINUTES = 7 * 24 * 60;
 
 /** Response of Express, or reply of Fastify. */
 interface Response {
-  /** Fastify: response of Node.js. */
+  /** Only with Fastify: the response of Node.js. */
   readonly raw?: NodeResponse;
-  /** Fastify: leaves the response to the caller. */
+  /** Only with Fastify: stops Fastify from sending a reply, so that the caller can write to `raw`. */
   hijack?(): void;
 }
 
@@ -50,7 +50,10 @@ interface NodeResponse extends EventStream {
   writeHead(status: number, headers: Readonly<Record<string, string>>): unknown;
 }
 
-/** Sends what it is given itself, so that no interceptor of the app can wrap it. See DECISIONS.md: own-replies */
+/**
+ * Base class of the controllers. Sends each reply itself, so that no interceptor of the app can change the reply.
+ * See DECISIONS.md: own-replies
+ */
 abstract class Replies {
   constructor(@Inject(HttpAdapterHost) private readonly host: HttpAdapterHost) {}
 
@@ -64,14 +67,14 @@ abstract class Replies {
     this.host.httpAdapter.setHeader(response, name, value);
   }
 
-  /** Sends a value as JSON. "<" is escaped, so that no browser can read the body as a page. */
+  /** Sends the result of `work` as JSON. Escapes "<", so that no browser can read the body as HTML. */
   protected async json(response: Response, work: () => unknown): Promise<void> {
     const value = await answer(work);
     this.send(response, 'application/json; charset=utf-8', JSON.stringify(value).replaceAll('<', '\\u003c'));
   }
 }
 
-/** API of the console, which the page calls. */
+/** HTTP API of the console. The page calls it. */
 @UseGuards(ConsoleApiGuard)
 export class ConsoleController extends Replies {
   constructor(
@@ -85,7 +88,7 @@ export class ConsoleController extends Replies {
     super(host);
   }
 
-  /** Returns who the user is, and what they can see and do. */
+  /** Sends the name and the role of the user, the sections, and the token for actions ('' if the user may not run actions). */
   @Get('me')
   me(@Req() request: object, @Res() response: Response): Promise<void> {
     return this.json(response, async () => {
@@ -129,7 +132,7 @@ export class ConsoleController extends Replies {
     return this.json(response, () => this.service.find(neededText(query, 'id')));
   }
 
-  /** Reads the log of actions, the newest first. */
+  /** Sends a page of the log of actions, newest entries first. */
   @Get('log')
   actions(@Query() query: Parameters, @Res() response: Response): Promise<void> {
     return this.json(response, () => this.log.list(logCursorOf(query), LOG_PAGE));
@@ -143,7 +146,7 @@ export class ConsoleController extends Replies {
     });
   }
 
-  /** Sends the overview every two seconds as server-sent events, and an event for each change. */
+  /** Streams server-sent events: the overview every two seconds, and an event after each action. */
   @Get('live')
   stream(@Res() response: Response): void {
     response.hijack?.();
@@ -152,7 +155,7 @@ export class ConsoleController extends Replies {
     this.live.add(raw);
   }
 
-  /** Returns what an action would do. */
+  /** Sends what an action would change. */
   @Post('preview')
   @HttpCode(200)
   @UseGuards(ConsoleActGuard)
@@ -160,7 +163,7 @@ export class ConsoleController extends Replies {
     return this.json(response, () => this.service.preview(actionRequestOf(body, this.service.sections)));
   }
 
-  /** Runs an action. */
+  /** Runs an action, and sends its result. */
   @Post('act')
   @HttpCode(200)
   @UseGuards(ConsoleActGuard)
@@ -176,7 +179,7 @@ export class ConsoleController extends Replies {
   }
 }
 
-/** The page and its files. */
+/** Serves the page and its files. */
 @UseGuards(ConsolePageGuard)
 export class ConsolePageController extends Replies {
   constructor(
@@ -190,7 +193,7 @@ export class ConsolePageController extends Replies {
   page(@Req() request: PageRequest, @Res() response: Response): void {
     const [path = '', query] = (request.originalUrl ?? request.url).split('?', 2);
     if (path.endsWith('/')) return this.file(response, 'index.html', request.headers);
-    // The page's URLs are relative, so its own must end in "/". A relative redirect is right behind every prefix and proxy.
+    // The page uses relative URLs, so the URL of the page must end in "/". A relative redirect works with every prefix and proxy.
     const [last = ''] = path.split('/').slice(-1);
     this.setHeader(response, 'Location', `${last}/${query === undefined ? '' : `?${query}`}`);
     this.send(response, 'text/plain; charset=utf-8', '', 302);
@@ -201,7 +204,7 @@ export class ConsolePageController extends Replies {
     this.file(response, name, request.headers);
   }
 
-  /** The page on Fastify at a URL that ends in "/". Nest takes one "/" from the end of a path. */
+  /** Serves the page on Fastify if the URL ends in "/". The path has two slashes here, because Nest removes one of them. */
   @Get('//')
   pageAtSlash(@Req() request: PageRequest, @Res() response: Response): void {
     this.page(request, response);
@@ -216,19 +219,22 @@ export class ConsolePageController extends Replies {
   }
 }
 
-/** Returns the controllers of a console at a path, for all versions of the app's API. */
+/** Returns the controllers of a console at this path. They accept requests with any API version, or with none. */
 export function controllersAt(path: string): Type[] {
   class Api extends ConsoleController {}
   class Page extends ConsolePageController {}
   for (const [controller, at] of [[Api, `${path}/api`] as const, [Page, path] as const]) {
     Controller({ path: at, version: VERSION_NEUTRAL })(controller);
-    // They do not belong to the app's API, so @nestjs/swagger leaves them out.
+    // These routes are not part of the app's API, so @nestjs/swagger must leave them out.
     Reflect.defineMetadata('swagger/apiExcludeController', [true], controller);
   }
   return [Api, Page];
 }
 
-/** For a section that has no such list. The page then tries the address as that of a list. */
+/**
+ * Returns undefined if a section does not know the address of an item. The status is then 404, and the page requests the same
+ * address as a list.
+ */
 function unknownAddress(error: unknown): undefined {
   if (error instanceof InvalidInputError) return undefined;
   throw error;
@@ -239,7 +245,11 @@ function found<T>(address: readonly string[], value: T | undefined): T {
   throw new NotFoundException(`There is nothing at ${shown(address.join('/'))}, or nothing any more.`);
 }
 
-/** Calls the service. @throws HttpException: 400 for invalid input, 503 for what Redis did not do */
+/**
+ * Calls `work`.
+ *
+ * @throws BadRequestException (400) for invalid input; ServiceUnavailableException (503) for other errors of luanest
+ */
 async function answer(work: () => unknown): Promise<unknown> {
   try {
     return await work();

@@ -22,7 +22,10 @@ abstract class AccessGuard implements CanActivate {
 
   abstract canActivate(context: ExecutionContext): Promise<boolean>;
 
-  /** Sets the headers first, so that refusals have them, too. Then asks the app. */
+  /**
+   * Sets the headers, so that refused requests get them, too. Then calls the guards of the app and the option `actor`. Returns
+   * false if a guard refuses the request.
+   */
   protected async allows(context: ExecutionContext, headers: Readonly<Record<string, string>>): Promise<boolean> {
     const response = context.switchToHttp().getResponse<unknown>();
     for (const [name, value] of Object.entries(headers)) this.host.httpAdapter.setHeader(response, name, value);
@@ -32,7 +35,7 @@ abstract class AccessGuard implements CanActivate {
   }
 }
 
-/** Guard of the page and its files: the guards of the app. */
+/** Guard of the page and its files. Calls the guards of the app. */
 @Injectable()
 export class ConsolePageGuard extends AccessGuard {
   canActivate(context: ExecutionContext): Promise<boolean> {
@@ -40,7 +43,7 @@ export class ConsolePageGuard extends AccessGuard {
   }
 }
 
-/** Guard of the API: the guards of the app, and no request that another site makes. */
+/** Guard of the API. Calls the guards of the app. Refuses requests that a page of another site sends. */
 @Injectable()
 export class ConsoleApiGuard extends AccessGuard {
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -52,7 +55,7 @@ export class ConsoleApiGuard extends AccessGuard {
   }
 }
 
-/** Guard of actions, after ConsoleApiGuard: the role, and that the console's own page has sent the request. */
+/** Guard of actions. Runs after ConsoleApiGuard. Requires the role `act`, and a request from the page of the console itself. */
 @Injectable()
 export class ConsoleActGuard implements CanActivate {
   constructor(@Inject(ConsoleAccess) private readonly access: ConsoleAccess) {}
@@ -76,7 +79,10 @@ export class ConsoleActGuard implements CanActivate {
   }
 }
 
-/** Returns true if the page of this origin has sent the request. Without both headers no browser has, so it is refused. */
+/**
+ * Returns true if a page of this origin sent the request. Every browser sends `sec-fetch-site` or `origin`, so a request without
+ * both headers is refused.
+ */
 function isOwnOrigin(headers: Request['headers']): boolean {
   const { origin, host } = headers;
   const from = headers['sec-fetch-site'];

@@ -9,7 +9,7 @@ const DEFAULT_LIMIT = 50;
 
 const checks = new Checks('', (message) => new InvalidInputError(message));
 
-/** A checked request for an action. */
+/** Checked request to preview or run an action. */
 export interface ActionRequest {
   readonly section: Section;
   readonly action: string;
@@ -28,25 +28,29 @@ interface Body {
 
 const KNOWN_BODY: KnownOptions<Body> = { section: true, action: true, target: true, input: true, expected: true };
 
-/** Returns a parameter of a URL; undefined if there is none. @throws InvalidInputError if it is given twice or is too long */
+/**
+ * Returns a parameter of the query string; undefined if it is missing or empty.
+ *
+ * @throws InvalidInputError if it occurs twice or is too long
+ */
 export function textOf(query: Readonly<Record<string, unknown>>, name: string, max = MAX_CHARS): string | undefined {
   const value = query[name];
   return value === undefined || value === '' ? undefined : checks.id(name, value, max);
 }
 
-/** Returns a parameter of a URL that must be there. */
+/** Returns a required parameter of the query string. @throws InvalidInputError if it is missing */
 export function neededText(query: Readonly<Record<string, unknown>>, name: string): string {
   return textOf(query, name) ?? checks.refuse(name, query[name], `1 to ${MAX_CHARS} characters`);
 }
 
-/** Parses an integer of a URL. */
+/** Parses an integer of 1 to `max` in the query string. Returns `other` if the parameter is missing. */
 export function integerOf(query: Readonly<Record<string, unknown>>, name: string, max: number, other: number): number {
   const text = textOf(query, name);
   if (text === undefined) return other;
   return checks.integer(name, /^\d{1,9}$/.test(text) ? Number(text) : text, 1, max);
 }
 
-/** Parses an address of a URL: its parts are each encoded by encodeURIComponent and joined by "/". */
+/** Parses the address in the query string. Each part is encoded by encodeURIComponent. The parts are joined by "/". */
 export function addressOf(query: Readonly<Record<string, unknown>>): Address {
   const text = textOf(query, 'address', MAX_PARTS * MAX_CHARS) ?? '';
   try {
@@ -57,7 +61,7 @@ export function addressOf(query: Readonly<Record<string, unknown>>): Address {
   }
 }
 
-/** Parses filter, cursor and limit of a URL. */
+/** Parses `filter`, `cursor` and `limit` in the query string. */
 export function listQueryOf(query: Readonly<Record<string, unknown>>): ListQuery {
   const filter = textOf(query, 'filter');
   const cursor = textOf(query, 'cursor', 4_096);
@@ -68,13 +72,17 @@ export function listQueryOf(query: Readonly<Record<string, unknown>>): ListQuery
   };
 }
 
-/** Parses the cursor of the log of actions. */
+/** Parses the cursor of the log of actions in the query string: up to 17 digits, or '' for the first page. */
 export function logCursorOf(query: Readonly<Record<string, unknown>>): string {
   const cursor = textOf(query, 'cursor') ?? '';
   return /^\d{0,17}$/.test(cursor) ? cursor : checks.refuse('cursor', cursor, 'the nextCursor of a page');
 }
 
-/** Checks the body of a request for an action. @throws InvalidInputError with the field, its value and what is allowed */
+/**
+ * Checks the body of a request to preview or run an action.
+ *
+ * @throws InvalidInputError that names the field, its value and the allowed values
+ */
 export function actionRequestOf(body: unknown, sections: readonly Section[]): ActionRequest {
   const given = checks.options('', body as Body, KNOWN_BODY);
   const section = sections.find(({ name }) => name === given.section);

@@ -21,7 +21,7 @@ import { Payloads } from './payloads';
 import { createSections } from './sections/create-sections';
 import { History } from './sections/history';
 
-/** Counts from the boot of the app to its shutdown. */
+/** History that counts events from the start of the app to its shutdown. */
 class RunningHistory extends History implements OnApplicationBootstrap, BeforeApplicationShutdown {
   onApplicationBootstrap(): void {
     this.start();
@@ -83,8 +83,8 @@ const ConsoleModuleBase = defineLuanestModule<ConsoleModuleOptions, ConsoleModul
 });
 
 /**
- * Serves a page for operators, which shows what the modules of luanest have in Redis, and runs actions. A guard is required. Import
- * it once, in the root module.
+ * Serves a web page for operators. It shows what the modules of luanest store in Redis, and runs actions, such as the retry of a
+ * task. A guard is required. Import the module once, in the root module.
  */
 @Module({})
 export class ConsoleModule extends ConsoleModuleBase {}

@@ -1,51 +1,56 @@
 import type { CanActivate, Type } from '@nestjs/common';
 import { Checks, type KnownOptions } from '../../internal/src';
 
-/** Who sends a request to the console. */
+/** User who sends a request to the console. The option `actor` returns this object. */
 export interface ConsoleActor {
-  /** Name in the log of actions, such as an email address; 1 to 200 characters. */
+  /** Name that the log of actions shows for the user, such as an email address; 1 to 200 characters. */
   readonly name: string;
-  /** `read`: sees all pages. `act`: can also run actions, unless `readOnly` is true. */
+  /** `read`: the user sees all pages. `act`: the user can also run actions, unless the option `readOnly` is true. */
   readonly role: 'read' | 'act';
 }
 
-/** A guard of the app: an instance, or a class that Nest provides or can make. */
+/** A guard of the app: an instance, or a class. A module provides the class, or Nest can create an instance of it. */
 type AppGuard = CanActivate | Type<CanActivate>;
 
 /** Options of ConsoleModule. */
 export interface ConsoleModuleOptions {
   /**
-   * Guard of all routes of the console, or several that run in this order. If a module of the app provides the class, its instance
-   * is used. Required, except if NODE_ENV is `test`.
+   * Guard of all routes of the console. You can give several: they run in this order, and each of them must allow the request. If
+   * the guard is a class that a module of the app provides, the console uses that instance. Otherwise the console creates one.
+   * Required, except if NODE_ENV is `test`.
    */
   readonly guard?: AppGuard | readonly AppGuard[];
-  /** True: every action is refused. Default true. */
+  /** If true, the console refuses every action. Default true. */
   readonly readOnly?: boolean;
   /**
-   * Returns who sent a request that the guards let through, and what they may do; undefined or null to refuse it with 403.
-   * Required if `readOnly` is false. Default: everybody has the role `read`.
+   * Returns the user who sent a request, and their role. The guards have already allowed the request. If the function returns
+   * undefined or null, the console refuses the request with 403. Required if `readOnly` is false. Default: every user has the role
+   * `read`.
    */
   readonly actor?: (request: unknown) => ConsoleActor | null | undefined | Promise<ConsoleActor | null | undefined>;
-  /** True: the console shows payloads of tasks and messages, results and metadata. Default false. */
+  /** If true, the console shows payloads and results of tasks, messages and requests. Default false. */
   readonly showPayloads?: boolean;
   /**
-   * Returns what the console shows of a payload, such as a copy without names. Called only if `showPayloads` is true. If it throws,
-   * the payload is not shown. Default: the payload as it is.
+   * Returns what the console shows instead of a payload, such as a copy without names. Called only if `showPayloads` is true. If
+   * the function throws, the console does not show the payload. Default: the payload is shown unchanged.
    */
   readonly redact?: (payload: unknown) => unknown;
 }
 
-/** Settings that Nest needs before the options are resolved. For forRootAsync they are properties next to `useFactory`. */
+/** Settings that Nest needs before it calls `useFactory`. In forRootAsync, write them next to `useFactory`. */
 export interface ConsoleModuleExtras {
   /**
-   * Path of the console below the app's global prefix: letters, digits, `.`, `_`, `~`, `-`, and `/` between parts. Default `/console`.
+   * Path of the console, below the global prefix of the app. It may contain letters, digits, `.`, `_`, `~`, `-`, and `/` between
+   * its parts. Default `/console`.
    */
   readonly path?: string;
-  /** Name of the ScriptRegistry whose Redis has the log of actions. Default: the ScriptRegistry without a name. */
+  /**
+   * Name of the ScriptRegistry whose Redis stores the log of actions and the history. Default: the ScriptRegistry without a name.
+   */
   readonly registry?: string;
 }
 
-/** Options of ConsoleModule after the checks. */
+/** Checked options of ConsoleModule, with the defaults filled in. */
 export interface ResolvedConsoleModuleOptions extends Pick<ConsoleModuleOptions, 'actor' | 'redact'> {
   readonly guards: readonly AppGuard[];
   readonly readOnly: boolean;
@@ -64,7 +69,11 @@ const KNOWN: KnownOptions<ConsoleModuleOptions> = {
 const PATH = /^\/?[\w.~-]+(\/[\w.~-]+)*\/?$/;
 const checks = new Checks('ConsoleModule');
 
-/** Checks the options, and fills in the defaults. @throws InvalidOptionError with the option, its value and what is allowed */
+/**
+ * Checks the options, and fills in the defaults.
+ *
+ * @throws InvalidOptionError that names the option, its value and the allowed values
+ */
 export function resolveOptions(options: ConsoleModuleOptions): ResolvedConsoleModuleOptions {
   checks.options('', options, KNOWN);
   const guards = guardsOf(options.guard);
@@ -99,7 +108,7 @@ function guardsOf(guard: ConsoleModuleOptions['guard']): readonly AppGuard[] {
   return guards;
 }
 
-/** Returns the path without slashes at its ends. @throws InvalidOptionError for an invalid path */
+/** Checks the option `path`. Returns it without `/` at the start and the end. @throws InvalidOptionError for an invalid path */
 export function pathOf(path: unknown): string {
   const expected = 'a path such as "/console", of letters, digits, ".", "_", "~", "-", and "/" between its parts';
   const text = checks.text('path', path, PATH, expected);

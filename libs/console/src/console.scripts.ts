@@ -19,12 +19,12 @@ export const endAction = defineScript({
   reply: (written: number) => written === 1,
 });
 
-/** An entry of the log as Redis has it. */
+/** An entry of the log of actions, as Redis stores it. */
 export interface StoredAction {
   /** Time of the entry, us since 1970. */
   readonly atUs: string;
   readonly begin: string;
-  /** '' if nothing was written yet. */
+  /** Result as JSON; '' if it was not written yet. */
   readonly end: string;
 }
 

@@ -16,33 +16,33 @@ import type {
   Summary,
 } from './console.types';
 
-/** Makes the sections of what the app imports. */
+/** Function that creates the sections of the page. A lib has a section if the app imports its module. */
 export type CreateSections = (app: { find(className: string): unknown }, context: SectionContext) => readonly Section[];
 
-/** Token of `CreateSections`. Tests of the console provide their own. */
+/** Injection token of `CreateSections`. Tests of the console provide their own function. */
 export const CREATE_SECTIONS = Symbol('luanest:console-sections');
 
-/** Token of `History`. */
+/** Injection token of `History`. */
 export const HISTORY = Symbol('luanest:console-history');
 
-/** Counts of the past, by minute. */
+/** Numbers of events in past minutes, such as the tasks that were done. */
 export interface History {
-  /** Reads the last minutes. */
+  /** Reads the numbers of the last `minutes` minutes. The current minute is one of them. */
   read(minutes: number): Promise<readonly unknown[]>;
 }
 
-/** State of all sections at one time. */
+/** Summaries of all sections, read at `atMs` (ms since 1970). */
 export interface Overview {
   readonly atMs: number;
   readonly sections: readonly {
     readonly name: string;
     readonly summary?: Summary;
-    /** Text of the error if the section could not be read. */
+    /** Message of the error if the section could not be read. */
     readonly failed?: string;
   }[];
 }
 
-/** Reads and actions of the console, without HTTP. */
+/** Reads pages and runs actions for the console. The controllers add HTTP. */
 export class ConsoleService {
   private readonly logger = new Logger('ConsoleModule');
   private made: readonly Section[] | undefined;
@@ -54,12 +54,12 @@ export class ConsoleService {
     private readonly log: ActionLog,
   ) {}
 
-  /** Sections of the modules that the app imports. They are made at the first use, when all services of the app exist. */
+  /** Sections of the modules that the app imports. The first use creates them: by that time, all services of the app exist. */
   get sections(): readonly Section[] {
     return (this.made ??= this.create({ find: (className) => this.provided(className) }, this.context));
   }
 
-  /** Reads all sections. One that cannot be read does not hide the others. */
+  /** Reads the summaries of all sections. If one section fails, the others are still returned. */
   async overview(): Promise<Overview> {
     const sections = await Promise.all(
       this.sections.map(async (section) => {
@@ -74,17 +74,17 @@ export class ConsoleService {
     return { atMs: time.nowMs(), sections };
   }
 
-  /** Reads a page of a list; undefined if there is no such section. */
+  /** Reads one page of a list. Returns undefined if the section does not exist. */
   async list(address: Address, query: ListQuery): Promise<Listing | undefined> {
     return this.sectionOf(address)?.list(address, query);
   }
 
-  /** Reads all about one thing; undefined if it does not exist. */
+  /** Reads all details of one item. Returns undefined if the item does not exist. */
   async show(address: Address): Promise<Story | undefined> {
     return this.sectionOf(address)?.show(address);
   }
 
-  /** Searches all sections for an id. `failed` has the names of sections that could not be searched. */
+  /** Searches all sections for an id. `failed` has the names of the sections whose search failed. */
   async find(id: string): Promise<{ readonly matches: readonly Match[]; readonly failed: readonly string[] }> {
     const failed: string[] = [];
     const found = await Promise.all(
@@ -99,16 +99,16 @@ export class ConsoleService {
     return { matches: found.flat(), failed };
   }
 
-  /** Returns what an action would do. */
+  /** Returns what an action would change, without running it. */
   preview({ section, action, target, input }: ActionRequest): Promise<Preview> {
     return section.preview(action, target, input);
   }
 
   /**
-   * Runs an action. Writes the action to the log before it runs, and its result after it has run.
+   * Runs an action. Writes the action to the log before it runs, and the result after it has run.
    *
-   * @throws an error of the section, which is written to the log first; an error of the log, if the action cannot be written before
-   *   it runs: then it does not run
+   * @throws the error of the section, which is written to the log first. If the log fails before the action, that error is thrown,
+   *   and the action does not run
    */
   async act(actor: string, { section, action, target, input, expected }: ActionRequest): Promise<Done> {
     const end = await this.log.begin({ actor, section: section.name, action, target, input });

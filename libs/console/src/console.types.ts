@@ -1,4 +1,7 @@
-/** A value on the page. Instants and durations are marked, so that the page can write "3 min ago". */
+/**
+ * A value that the page shows. An object says what its value is: an instant (`atMs`, ms since 1970), a duration (`ms`), a size
+ * (`bytes`), a payload or a link. So the page can show an instant as "3 min ago".
+ */
 export type Value =
   | string
   | number
@@ -9,9 +12,12 @@ export type Value =
   | { bytes: number }
   | { payload: unknown }
   | { link: Address; text: string };
-/** Where a thing is: section, list, then the names that lead to it, such as ['queues', 'tasks', 'emails', 'order-7']. It is the page's URL, too. */
+/**
+ * Address of an item: section, list, and the names that lead to the item, such as ['queues', 'tasks', 'emails', 'order-7']. The URL
+ * of the page contains it.
+ */
 export type Address = readonly string[];
-/** A sentence of a fixed list: the page translates `code`, others print `text` (English). */
+/** A message from a fixed list. The page translates `code`. Programs without a translation show `text` (English). */
 export interface Sentence {
   code: string;
   text: string;
@@ -57,13 +63,13 @@ export interface ListQuery {
   cursor?: string;
   limit: number;
 }
-/** One thing, or all that match a filter of a list. */
+/** Target of an action: one item, or all items of a list that match a filter. */
 export type Target = { address: Address } | { list: Address; filter?: string };
 export interface Action {
   name: string;
   danger: boolean;
   on: 'one' | 'all' | 'both';
-  /** Names of the lists that offer it for all that match a filter. Default: each list. */
+  /** Names of the lists that offer this action for all items that match a filter. Default: all lists. */
   lists?: readonly string[];
   input?: readonly { name: string; kind: 'text' | 'number' | 'instant' | 'duration'; required: boolean }[];
 }
@@ -72,17 +78,17 @@ export interface Preview {
   more: boolean;
   samples: readonly string[];
   sentence?: Sentence;
-  /** Given back with the action: refuses if the thing is another one by then (a fence, a state). */ expected?: string;
+  /** Sent again with the action. The action is refused if the item has changed, such as a lock with a new holder. */ expected?: string;
 }
 export interface Done {
   count: number;
   refused?: Sentence;
 }
 export interface Section {
-  readonly name: string; // 'queues', the first part of each of its addresses
+  readonly name: string; // first part of all addresses in the section, such as 'queues'
   readonly lists: readonly { name: string; filters: readonly string[] }[];
   readonly actions: readonly Action[];
-  summary(): Promise<Summary>; // constant number of commands
+  summary(): Promise<Summary>; // must not send more commands to Redis when there is more data
   list(address: Address, query: ListQuery): Promise<Listing>;
   show(address: Address): Promise<Story | undefined>;
   find(id: string): Promise<readonly Match[]>;
@@ -94,12 +100,16 @@ export interface Section {
     expected: string | undefined,
   ): Promise<Done>;
 }
-/** Functions that sections may use. */
+/** Functions of the console that sections may call. */
 export interface SectionContext {
   payload(value: unknown): Value;
   nowMs(): number;
 }
-/** Each file of sections/ exports one: undefined if the app did not import that lib's module. It finds the service by class name through Nest's ModuleRef/DiscoveryService, so that a lib that the app did not import is not loaded (import type only). */
+/**
+ * Creates a section, such as that of the queues. Returns undefined if the app did not import the module of the lib. `app.find`
+ * returns the provider of the app whose class has this name. A section imports only the types of its lib. So the console does not
+ * load libs that the app did not import.
+ */
 export type SectionFactory = (
   app: { find(className: string): unknown },
   context: SectionContext,

@@ -1,4 +1,7 @@
-/** Nothing but the console's own files: no inline scripts, no other origin, no frames, no forms. */
+/**
+ * Content Security Policy. The browser loads only files of the console, and images in `data:` URLs. Inline scripts, other origins,
+ * frames and forms are forbidden.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -18,7 +21,7 @@ const COMMON = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** Headers of the page and its files. Browsers ask for each file again, and get 304 if it is the same. */
+/** Headers of the page and its files. A browser asks for a file each time, and gets 304 if the file has not changed. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   ...COMMON,
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -28,7 +31,7 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 /** Headers of the API. */
 export const API_HEADERS: Readonly<Record<string, string>> = { ...COMMON, 'Cache-Control': 'no-store' };
 
-/** Headers of server-sent events. `no-transform` keeps compression and proxies from holding events back. */
+/** Headers of server-sent events. `no-transform` and `X-Accel-Buffering` stop compression and proxies from delaying events. */
 export const STREAM_HEADERS: Readonly<Record<string, string>> = {
   ...COMMON,
   'Content-Type': 'text/event-stream; charset=utf-8',

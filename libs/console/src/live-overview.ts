@@ -2,12 +2,12 @@ import { Logger, type OnModuleDestroy } from '@nestjs/common';
 import { messageOf, time, type Timer } from '../../internal/src';
 
 const PERIOD_MS = 2_000;
-/** Unsent bytes at which a viewer is dropped; its browser connects again. */
+/** Maximum number of bytes that wait to be sent to one viewer. With more, the stream ends, and the browser connects again. */
 const MAX_UNSENT_BYTES = 1_048_576;
-/** Time after which a stream ends, so that the guards are asked again when the browser reconnects, ms. */
+/** Maximum duration of a stream, ms. The browser then connects again, and the guards check the user again. */
 const MAX_STREAM_MS = 300_000;
 
-/** Part of a response of Node.js that the streams use. */
+/** The part of a Node.js response that a stream of events needs. */
 export interface EventStream {
   readonly writableLength: number;
   write(text: string): unknown;
@@ -16,8 +16,8 @@ export interface EventStream {
 }
 
 /**
- * Streams of server-sent events, which show the overview to all viewers. Redis is read once each two seconds for all of them, and
- * not at all without viewers. See DECISIONS.md: one-read-for-all-viewers
+ * Sends the overview to all viewers (open pages) as server-sent events. One read of Redis every two seconds serves all viewers of
+ * this process. Without viewers, Redis is not read. See DECISIONS.md: one-read-for-all-viewers
  */
 export class LiveOverview implements OnModuleDestroy {
   private readonly logger = new Logger('ConsoleModule');
@@ -26,20 +26,20 @@ export class LiveOverview implements OnModuleDestroy {
   private reading = false;
   private closed = false;
   private warned = false;
-  /** The last overview as an event; '' if the last one is too old to be shown. */
+  /** Last overview, as an event for the next viewer. '' without viewers, because the overview would be too old. */
   private last = '';
   private newest: string | undefined;
 
   /**
    * @param read reads the overview
-   * @param newestAction returns a text that changes with each action of any process
+   * @param newestAction returns a text that changes when any process begins or ends an action
    */
   constructor(
     private readonly read: () => Promise<object>,
     private readonly newestAction: () => Promise<string>,
   ) {}
 
-  /** Sends events to a response until it is closed. */
+  /** Adds a viewer: sends events to the response until it is closed. */
   add(stream: EventStream): void {
     if (this.closed) return void stream.end();
     this.viewers.set(
@@ -51,7 +51,7 @@ export class LiveOverview implements OnModuleDestroy {
     if (this.timer === undefined) void this.tick();
   }
 
-  /** Reports to all viewers of this process that something changed. */
+  /** Sends the event `changed` to all viewers of this process: an action has changed something in this section. */
   changed(section: string): void {
     this.newest = undefined;
     this.send(eventOf('changed', { section }));
@@ -72,12 +72,12 @@ export class LiveOverview implements OnModuleDestroy {
       this.last = eventOf('overview', overview);
       this.send(this.last);
       if (newest !== undefined) {
-        // An action of another process: what it changed is unknown here.
+        // Another process ran an action. This process does not know which section changed.
         if (this.newest !== undefined && newest !== this.newest) this.send(eventOf('changed', {}));
         this.newest = newest;
       }
     } catch (error) {
-      // One section that fails is a part of the overview, so nothing can be shown.
+      // If one section fails, the overview contains its error. Here the whole overview failed, so there is nothing to send.
       if (!this.warned) this.logger.warn(`The overview could not be read: ${messageOf(error)}`);
       this.warned = true;
     } finally {

@@ -5,17 +5,23 @@ import type { Value } from './console.types';
 
 const MAX_CHARS = 10_000;
 
-/** The page shows that there is a payload. */
+/** Value for a hidden payload. The page shows only that there is a payload. */
 const HIDDEN: Value = Object.freeze({ payload: undefined });
 
-/** Payloads as the console shows them. See DECISIONS.md: payloads-only-if-asked */
+/**
+ * Turns payloads into values for the page, as the options `showPayloads` and `redact` allow.
+ * See DECISIONS.md: payloads-only-if-asked
+ */
 export class Payloads {
   private readonly logger = new Logger('ConsoleModule');
   private warned = false;
 
   constructor(private readonly options: Pick<ResolvedConsoleModuleOptions, 'showPayloads' | 'redact'>) {}
 
-  /** Returns the value for the page: an empty one without `showPayloads`, and the beginning of its JSON if that is longer than 10,000. */
+  /**
+   * Returns the value for the page. Without `showPayloads`, the value is empty. If the JSON has more than 10,000 characters, the
+   * value is its beginning.
+   */
   show(payload: unknown): Value {
     const { showPayloads, redact } = this.options;
     if (!showPayloads) return HIDDEN;

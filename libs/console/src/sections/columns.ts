@@ -1,6 +1,9 @@
 import type { Column } from '../console.types';
 
-/** Makes the columns of a list from their names and kinds, such as `id:link state dueAtMs:instant`; the kind `text` is left out. */
+/**
+ * Returns the columns of a list from a text of names and kinds, such as `id:link state dueAtMs:instant`. A name without a kind has
+ * the kind `text`.
+ */
 export function columns(text: string): readonly Column[] {
   return text.split(' ').map((one) => {
     const [name = '', kind] = one.split(':');

@@ -10,7 +10,7 @@ import { redPacketsSection } from './red-packets';
 import { rewardsSection } from './rewards';
 import { streamsSection } from './streams';
 
-/** All sections, in the order of the page. */
+/** Functions that create the sections, in the order of the page. */
 const FACTORIES: readonly SectionFactory[] = [
   overviewSection,
   queuesSection,
@@ -25,9 +25,9 @@ const FACTORIES: readonly SectionFactory[] = [
 ];
 
 /**
- * Makes the sections of the libs that the app imported.
+ * Creates the sections of the libs whose modules the app imported.
  *
- * @param app finds a service of the app by the name of its class; undefined if there is none
+ * @param app `find` returns a provider of the app by the name of its class; undefined if there is none
  */
 export function createSections(app: { find(className: string): unknown }, context: SectionContext): Section[] {
   return FACTORIES.flatMap((factory) => factory(app, context) ?? []);

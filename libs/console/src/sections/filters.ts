@@ -2,12 +2,12 @@ import { shown } from '../../../internal/src';
 import { input } from './support';
 
 /**
- * Parses the filter of a list, such as `dead queue:emails name:send mail`: words, and names that end in `:` with the text that follows.
- * A text ends before the next known name.
+ * Parses the filter of a list, such as `dead queue:emails name:send mail`. The filter begins with a word, such as `dead`. Names
+ * that end in `:` follow, each with a text. A text ends before the next name of `known`.
  *
- * @param known the filters of the list; those that end in `:` take a text
- * @returns the first word under `state`, and each text under its name without the colon
- * @throws InvalidInputError for a filter that the list does not have
+ * @param known filters of the list; a name that ends in `:` takes a text
+ * @returns the word as `state`, and each text under its name without the colon
+ * @throws InvalidInputError if the list does not have the filter
  */
 export function parseFilter(filter: string | undefined, known: readonly string[]): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};

@@ -4,14 +4,17 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { endsWithin, time, UniqueIds, type Timer } from '../../../internal/src';
 import { historyScripts, listProcesses, readHistory, writeHistory } from './history.scripts';
 
-/** An event of a lib, as far as it is counted. */
+/** The fields of an event that the count needs. */
 interface Event {
   readonly status?: string;
   readonly count?: number;
   readonly ids?: readonly unknown[];
 }
 
-/** Section and name of a number. The index in this list is its place in each minute, so new ones go to the end. */
+/**
+ * Numbers that are counted, as `section.name`. In Redis, the index in this list is the position within each minute. So add new
+ * numbers at the end.
+ */
 const COUNTS = [
   ...['queues.done', 'queues.retried', 'queues.dead', 'streams.handled', 'streams.retried', 'streams.dead'],
   ...['once.claimed', 'once.repeated', 'limits.allowed', 'limits.refused', 'locks.acquired', 'locks.busy'],
@@ -19,7 +22,7 @@ const COUNTS = [
 ] as const;
 type Count = (typeof COUNTS)[number];
 
-/** Names of numbers, by what an event says. */
+/** Maps the `status` of an event to the number that the event increases. */
 const OF_TASKS: Readonly<Record<string, Count>> = {
   done: 'queues.done',
   retried: 'queues.retried',
@@ -29,8 +32,9 @@ const OF_LOCKS: Readonly<Record<string, Count>> = { acquired: 'locks.acquired', 
 const OF_JOBS: Readonly<Record<string, Count>> = { ran: 'jobs.done', failed: 'jobs.failed' };
 
 /**
- * The number that each event adds to. Channels are named here, because the console loads no lib that the app does not import; a test
- * compares them with those of the libs.
+ * Maps a channel of node:diagnostics_channel to a function. The function returns the number that an event increases; undefined if
+ * the event is not counted. The names of the channels are repeated here, because the console must not load a lib that the app does
+ * not import. A test compares them with the names in the libs.
  */
 export const CHANNELS: Readonly<Record<string, (event: Event) => Count | undefined>> = {
   'luanest:delayed-task:attempt.settled': ({ status = '' }) => OF_TASKS[status],
@@ -48,29 +52,34 @@ export const CHANNELS: Readonly<Record<string, (event: Event) => Count | undefin
 
 const [MINUTE_MS, DAY_MS] = [60_000, 86_400_000];
 const MINUTES = DAY_MS / MINUTE_MS;
-/** Numbers of a minute in Redis, of which those of COUNTS are used; bytes of a number. A day has 115,200 bytes. */
+/**
+ * How many numbers Redis has for each minute (COUNTS uses the first ones), and the bytes of each number. A day has at most 115,200
+ * bytes.
+ */
 const [SLOTS, BYTES] = [20, 4];
-/** How long a day is kept, ms: the week of the page, and the day that has begun. */
+/** Time for which Redis keeps a day, ms: the seven days that the page shows, and the current day. */
 const TTL_MS = 8 * DAY_MS;
-/** Maximum numbers of processes that are noted, and of minutes that wait while Redis is unavailable. */
+/**
+ * Maximum number of processes in the list in Redis; maximum number of minutes that this process keeps while Redis is unavailable.
+ */
 const [MOST_PROCESSES, MOST_WAITING] = [200, 60];
-/** Time after the end of a minute within which it is written, ms: not all processes write at the same moment. */
+/** Maximum time from the end of a minute to its write, ms. The time is random, so that the processes do not all write at once. */
 const SPREAD_MS = 5_000;
-/** How long a shutdown waits for the last write, ms. */
+/** Longest time that a shutdown waits for the last write, ms. */
 const CLOSE_MS = 1_000;
-/** Maximum number of points of a series. A longer time has points of several minutes. */
+/** Maximum number of points of a series. If there are more minutes, each point is the sum of several minutes. */
 const MOST_POINTS = 1_500;
 
-/** Counts of a process in one minute. */
+/** Counts of this process in one minute. */
 interface Minute {
   readonly atMs: number;
   readonly token: string;
   readonly counts: Map<Count, number>;
-  /** True once it was sent: it has its token, so it gets no more. */
+  /** True after the first try to write. Later events go to a new Minute, because Redis adds the counts of a token only once. */
   sent: boolean;
 }
 
-/** The numbers of a section. Points without events are left out. */
+/** Counts of one section over time. Minutes without events have no point. */
 export interface Series {
   readonly section: string;
   readonly name: string;
@@ -78,8 +87,8 @@ export interface Series {
 }
 
 /**
- * Counts what the workers of this process do, and writes the counts of each minute to Redis: one small call for a minute in which
- * something happened, and none for others. Reads what all processes have written.
+ * Counts the events of this process, such as tasks that were done. After each minute with events, it sends the counts to Redis in
+ * one small call. It also reads the counts of all processes.
  * See DECISIONS.md: history-in-one-string-a-day
  */
 export class History {
@@ -90,7 +99,7 @@ export class History {
   private timer: Timer | undefined;
   private writing: Promise<void> | undefined;
 
-  /** @param name of this process, in the list of processes */
+  /** @param name name of this process in the list of processes */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly name = `${hostname()}:${process.pid}`,
@@ -98,7 +107,7 @@ export class History {
     registry.register(historyScripts);
   }
 
-  /** Begins to count. */
+  /** Starts counting. */
   start(): void {
     if (this.undo.length > 0) return;
     for (const [channel, countOf] of Object.entries(CHANNELS)) {
@@ -111,7 +120,7 @@ export class History {
     }
   }
 
-  /** Ends the counting, and writes what was counted. Never rejects. */
+  /** Stops counting, and writes the counts that are left. Waits at most 1 s. Never rejects. */
   async close(): Promise<void> {
     for (const undo of this.undo.splice(0)) undo();
     time.clearTimer(this.timer);
@@ -119,7 +128,7 @@ export class History {
   }
 
   /**
-   * Reads the last minutes, and the one that has begun.
+   * Reads the counts of the last `minutes` minutes. The current minute is one of them.
    *
    * @param minutes 1 to 10,080
    * @throws the errors of ScriptRegistry.run()
@@ -181,7 +190,7 @@ export class History {
     return timer;
   }
 
-  /** Writes what waits. A minute that could not be written waits for the next write. */
+  /** Writes the minutes that wait. If a write fails, the minute waits for the next write. */
   private async write(): Promise<void> {
     this.writing ??= this.writeAll().finally(() => {
       this.writing = undefined;
@@ -196,7 +205,7 @@ export class History {
       try {
         await this.send(minute);
       } catch {
-        // The registry reports it, and the next write sends the minute again, with the same token.
+        // The registry reports the error. The next write sends the minute again, with the same token.
         return;
       }
       this.waiting = this.waiting.filter((one) => one !== minute);
@@ -219,7 +228,7 @@ export class History {
   }
 }
 
-/** Returns the processes that wrote history last. @throws the errors of ScriptRegistry.run() */
+/** Returns the processes that wrote history, the latest first. @throws the errors of ScriptRegistry.run() */
 export function readProcesses(registry: ScriptRegistry, limit: number) {
   const { seen, processes } = historyKeys(registry);
   return registry.run(listProcesses, { keys: { seen, processes }, args: { limit } });

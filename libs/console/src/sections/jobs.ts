@@ -8,14 +8,17 @@ type Look = Awaited<ReturnType<ReturnType<ScheduledLockService[typeof CONSOLE]>[
 
 const ALL = ['jobs', 'all'] as const;
 const FILTERS = ['running', 'failing'] as const;
-/** Outcomes that are read of each job: as many as Redis keeps. */
+/** Number of past outcomes that are read for each job: all that Redis keeps. */
 const RECORDS = 50;
-/** How long `run-now` waits for a run that ends soon, ms. A longer run goes on. */
+/** Longest time that `run-now` waits for the end of the run, ms. A longer run continues. */
 const SOON_MS = 1_000;
-/** Outcomes of ticks that other nodes took, or that came too late: they say nothing about the job. */
+/** Outcomes of ticks that another node took, or that came too late. They do not show whether the job works. */
 const SKIPPED: readonly JobRecord['status'][] = ['skipped-held', 'skipped-slot', 'stale'];
 
-/** Jobs of this app, and handlers with a lock: when they run next, who runs them now, and how the last runs ended. */
+/**
+ * Section of the jobs of this app, and of its handlers with a lock. It shows when a job runs next, which process runs it now, and
+ * how the last runs ended.
+ */
 export const jobsSection: SectionFactory = (app) => {
   const service = app.find('ScheduledLockService') as ScheduledLockService | undefined;
   if (service === undefined) return undefined;
@@ -125,7 +128,7 @@ const HANDLER: Sentence = {
   level: 'info',
 };
 
-/** Starts a run. Waits for its outcome only if it ends soon, since a job may run for hours. */
+/** Starts a run of a job. Waits at most SOON_MS for the outcome, because a job may run for hours. */
 async function runNow(service: ScheduledLockService, name: string): Promise<Done> {
   let outcome: Done | undefined;
   const running = service.runNow(name).then(
@@ -176,7 +179,7 @@ function rowOf(name: string, look: Look, level: Sentence['level']): Row {
 function runsOf(records: readonly JobRecord[]): Listing {
   const rows = records.map(({ status, slot, recordedAtMs, durationMs, fence, node }): Row => {
     const bad = status === 'failed' || status === 'lost' || status === 'redis-error';
-    // The slots 0 (by hand, or of a handler) and 1 (of a timeout) are not instants.
+    // Slot 0 (a run by hand, or a handler) and slot 1 (a timeout) are not instants.
     const cells = [at(recordedAtMs), status, node, lasts(durationMs), at(slot > 1 ? slot : 0), fence];
     return { cells, ...(bad && { level: 'error' as const }) };
   });

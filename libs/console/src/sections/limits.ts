@@ -8,7 +8,7 @@ import { at, input, lasts, link, oneOf, scanSentences, unknownAction, unknownAdd
 type Console = ReturnType<RateLimitService[typeof CONSOLE]>;
 type Rule = ReturnType<Console['rules']>[number];
 type Look = Awaited<ReturnType<Console['look']>>[number];
-/** The part of RateLimitEnforcer that has the rules of routes. */
+/** The part of RateLimitEnforcer that returns the rules of routes. */
 interface Enforcer {
   readonly plans: { [CONSOLE](): readonly Rule[] };
 }
@@ -16,17 +16,23 @@ interface Enforcer {
 const RULES = ['limits', 'rules'] as const;
 const FILTERS_OF_BLOCKS = ['rule:'] as const;
 const SUBJECTS = ['limits', 'subjects'] as const;
-/** Longest subject that the console looks for, in characters. */
+/** Maximum length of a subject that the console looks up, in characters. */
 const MAX_SUBJECT = 4_096;
 
-/** Rules of the rate limits, what a subject (the counted client or user) has left, and who is blocked. */
+/**
+ * Section of the rate limits. It shows the rules, what a subject (the counted client or user) has left, and which subjects are
+ * blocked.
+ */
 export const limitsSection: SectionFactory = (app, context) => {
   const service = app.find('RateLimitService') as RateLimitService | undefined;
   if (service === undefined) return undefined;
   const enforcer = app.find('RateLimitEnforcer') as Enforcer | undefined;
   const limits = service[CONSOLE]();
 
-  /** Rules of the module, of routes and of calls. Rules that share their counters are listed once. */
+  /**
+   * Returns the rules of the module and of routes, and the rules that the app passed to calls. Of rules that share their counters,
+   * it returns only the first.
+   */
   const rules = (): readonly Rule[] => {
     const all = [...limits.rules(), ...(enforcer?.plans[CONSOLE]() ?? [])];
     const id = ({ name, algorithm, windowMs }: Rule): string => `${algorithm}:${windowMs}:${name}`;
@@ -189,7 +195,7 @@ function blockMsOf({ blockMs }: Readonly<Record<string, string | number>>): numb
   return input.integer('blockMs', Number(blockMs ?? NaN), 1, Number.MAX_SAFE_INTEGER);
 }
 
-/** A number of a rule, or a word for a function of the request. */
+/** Returns a setting of a rule, such as its limit; `per-request` if a function of the request decides it. */
 function perRequest(value: number | ((...args: never) => unknown)): number | string {
   return typeof value === 'number' ? value : 'per-request';
 }
@@ -221,7 +227,11 @@ function listRules(rules: readonly Rule[], limits: Console): Listing {
   };
 }
 
-/** @param found rules of one name; more than one if they differ in algorithm or window, and so in their counters */
+/**
+ * Returns the details of a rule.
+ *
+ * @param found rules with the same name. Several exist if they differ in algorithm or window. Each of them has its own counters
+ */
 function ruleStory(found: readonly Rule[], limits: Console): Awaited<ReturnType<Section['show']>> {
   const [{ name, cost, count, maxBlockMs, onRedisError }] = found as [Rule];
   const refusals = limits.refusals(name);

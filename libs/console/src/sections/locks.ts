@@ -9,19 +9,22 @@ type Console = ReturnType<LockService[typeof CONSOLE]>;
 type Look = Awaited<ReturnType<Console['look']>>;
 
 const HELD = ['locks', 'held'] as const;
-/** Longest name of a lock, in characters. */
+/** Maximum length of the name of a lock, in characters. */
 const MAX_NAME = 1_024;
 const WAITED_FOR = 'waited-for';
 const FILTERS = [WAITED_FOR] as const;
 
-/** Locks that anybody holds: who, since when, until when, and who waits. Redis has no list of them, so pages are scans. */
+/**
+ * Section of the locks that any process holds. It shows who holds a lock, since when and until when, and how many processes wait.
+ * Redis has no list of locks, so each page scans the keys.
+ */
 export const locksSection: SectionFactory = (app, context) => {
   const service = app.find('LockService') as LockService | undefined;
   if (service === undefined) return undefined;
   const locks = service[CONSOLE]();
   const { registry } = locks;
   const all = taggedKeys(registry, 'lock', 'lock');
-  // Few locks have a queue, so a page of those that others wait for is found among the queues.
+  // A lock has a queue if processes wait for it. So the filter `waited-for` scans only the keys of queues, which are few.
   const queues = taggedKeys(registry, 'lock', 'queue');
 
   const lookAt = async (name: string): Promise<Look | undefined> => {

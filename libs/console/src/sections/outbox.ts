@@ -8,14 +8,17 @@ type State = 'waiting' | 'failed' | 'undecided';
 
 const STATES: readonly State[] = ['waiting', 'failed', 'undecided'];
 const SET_ASIDE = ['failed', 'undecided'] as const;
-/** A row is late if it waits longer than this, ms: a relay needs less than `pollMs` unless something is wrong. */
+/** A row is late if it has waited longer than this, ms. Usually, a relay sends a row within `pollMs`. */
 const LATE_MS = 60_000;
-/** How long the numbers of the table are used again, ms, since they are counted over the whole table. */
+/** Time for which counts of the table are used again, ms: to count, the database reads the whole table. */
 const STATS_MS = 10_000;
-/** Rows of one transaction of an action on all, and most transactions of one action. */
+/** Maximum number of rows that are read at once, and that an action changes in one transaction; maximum number of such reads. */
 const [BATCH, MOST_BATCHES] = [1_000, 100];
 
-/** Rows of the outbox that wait, and rows that were set aside, which an operator retries or drops. */
+/**
+ * Section of the outbox. It shows the rows that wait, and the rows that were set aside. An operator can retry or drop a row that
+ * was set aside.
+ */
 export const outboxSection: SectionFactory = (app, context) => {
   const service = app.find('OutboxService') as OutboxService | undefined;
   if (service === undefined) return undefined;
@@ -25,12 +28,12 @@ export const outboxSection: SectionFactory = (app, context) => {
     const nowMs = context.nowMs();
     if (known !== undefined && Math.abs(nowMs - known.atMs) < STATS_MS) return known.stats;
     const stats = service.stats();
-    // Numbers that could not be read are read again by the next call.
+    // If the numbers could not be read, the next call reads again.
     stats.catch(() => (known = undefined));
     known = { stats, atMs: nowMs };
     return stats;
   };
-  /** Calls `each` with the rows of a state, page by page, until it returns true. */
+  /** Reads the rows of a state page by page. Calls `each` with each page until `each` returns true. */
   const walk = async (
     state: State,
     each: (rows: readonly OutboxRow[]) => boolean | Promise<boolean>,
@@ -157,7 +160,11 @@ function stateIn(address: Address): State {
   return STATES.find((name) => name === address[1]) ?? unknownAddress(address);
 }
 
-/** Returns the rows that an action is for: one, or all of a list. Rows that wait are not retried or dropped. */
+/**
+ * Returns the rows that an action is for: one row, or all rows of a state.
+ *
+ * @throws InvalidInputError for rows that wait, because an operator cannot retry or drop them
+ */
 function targetOf(target: Target): { readonly state: State; readonly id?: string } {
   const address = 'address' in target ? target.address : target.list;
   const state = stateIn(address);

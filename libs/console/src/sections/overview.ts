@@ -16,10 +16,12 @@ const COLUMNS = {
   processes: columns('process current seenAtMs:instant memory:bytes startedAtMs:instant runtime'),
 } as const;
 
-/** Maximum number of processes in the list. */
+/** Maximum number of other processes in the list. */
 const MOST_PROCESSES = 200;
 
-/** The servers, the scripts on them, and if the registry is healthy, and why not. */
+/**
+ * Section of the servers, the scripts on them, and the processes of the app. If the ScriptRegistry is not healthy, it shows why.
+ */
 export const overviewSection: SectionFactory = (app, context) => {
   const registry = app.find('ScriptRegistry') as ScriptRegistry | undefined;
   if (registry === undefined) return undefined;
@@ -124,7 +126,7 @@ export const overviewSection: SectionFactory = (app, context) => {
     const own = `${hostname()}:${process.pid}`;
     const startedAtMs = context.nowMs() - Math.round(process.uptime() * 1_000);
     const { rss } = process.memoryUsage();
-    // The history of the app has registered them already, unless the console runs without the app.
+    // Usually, History has registered these scripts already. A console outside the app has no History, so it registers them here.
     (registry as ScriptRegistry).register(historyScripts);
     const others = await readProcesses(registry as ScriptRegistry, MOST_PROCESSES);
     const rows = others

@@ -3,14 +3,17 @@ import { parseFilter } from './filters';
 import type { Queue, Task } from './queue-sentences';
 import { input, oneOf, refused, unknownAction, unknownAddress, type Input } from './support';
 
-/** Maximum number of things that a preview of all of a list names, and counts if a filter selects them. */
+/**
+ * For the preview of an action on all items: maximum number of ids that it shows; maximum number of tasks of a queue that it counts
+ * if there is a filter.
+ */
 const [MOST_SAMPLES, MOST_COUNTED] = [5, 256];
-/** Latest instant of a move, ms since 1970: the year 5138. The lib allows 100 years ahead. */
+/** Latest instant that the action `move` accepts, ms since 1970: the year 5138. The lib itself allows only the next 100 years. */
 const MAX_MS = 1e14;
 const TASKS = ['tasks', 'dead', 'leases'];
 const FILTERS = ['waiting', 'running', 'dead', 'queue:', 'name:', 'group:'];
 
-/** The one thing that an action is for. */
+/** The one item that an action is for. */
 type Subject =
   | { readonly kind: 'queue'; readonly queue: Queue }
   | { readonly kind: 'group'; readonly queue: Queue; readonly group: string }
@@ -23,7 +26,7 @@ interface Selection {
   readonly group?: string;
 }
 
-/** The actions of the section of queues. @param all the queues of the app */
+/** Returns the functions that preview and run the actions on queues. @param all all queues of the app */
 export function queueActions(
   all: readonly Queue[],
   actions: readonly Action[],
@@ -50,7 +53,11 @@ function check(actions: readonly Action[], action: string, target: Target): void
   if (known.on === 'one') oneOf(target, action);
 }
 
-/** @throws InvalidInputError if nothing can be there */
+/**
+ * Returns the item at an address. Does not check that the item exists in Redis.
+ *
+ * @throws InvalidInputError if the address is not that of a queue, group, schedule or task
+ */
 function subjectOf(all: readonly Queue[], address: Address): Subject {
   const [, list = '', name, id] = address;
   const queue = all.find((one) => one.name === name);
@@ -62,7 +69,11 @@ function subjectOf(all: readonly Queue[], address: Address): Subject {
   return TASKS.includes(list) ? { kind: 'task', queue, id } : unknownAddress(address);
 }
 
-/** @throws InvalidInputError if the action is not for this list */
+/**
+ * Returns the queues and the filter of an action on all tasks.
+ *
+ * @throws InvalidInputError if the action does not fit the list or the filter
+ */
 function selectionOf(all: readonly Queue[], action: string, target: Exclude<Target, { address: Address }>): Selection {
   const [, list, of] = target.list;
   const { state, queue = of, name, group } = parseFilter(target.filter, FILTERS);
@@ -151,7 +162,7 @@ async function runOne(action: string, subject: Subject, given: Input, expected: 
   return (await change(action, subject.queue, id, given)) ? { count: 1 } : refused(changed(id));
 }
 
-/** Changes a task, whose state each call checks once more in Redis. @returns false if it had another state by then */
+/** Changes a task. Each call checks the state of the task again in Redis. @returns false if the state has changed */
 async function change(action: string, { queue }: Queue, id: string, given: Input): Promise<boolean> {
   if (action === 'retry') return (await queue.replay([id])) === 1;
   if (action === 'drop') return (await queue.drop([id])) === 1;
@@ -164,7 +175,11 @@ function instantOf({ atMs }: Input): number {
   return input.integer('atMs', atMs, 0, MAX_MS);
 }
 
-/** Returns why a task in this state does not allow an action. @throws InvalidInputError if no task does */
+/**
+ * Returns why the action is not possible in this state of the task; undefined if it is possible.
+ *
+ * @throws InvalidInputError if the action is not for tasks
+ */
 function problemOf(action: string, { id, state }: Task): Sentence | undefined {
   const needs = { retry: 'dead', drop: 'dead', cancel: 'waiting', move: 'waiting', 'run-now': 'waiting' }[action];
   if (needs === undefined) return notFor(action, 'task');

@@ -2,19 +2,22 @@ import type { DelayedTaskQueue, DelayedTaskService } from 'luanest/delayed-task'
 import type { CONSOLE } from '../../../internal/src';
 import type { Address, Sentence } from '../console.types';
 
-/** A queue of the app. */
+/** A queue of the app, as DelayedTaskService passes it to the console. */
 export type Queue = ReturnType<DelayedTaskService[typeof CONSOLE]>[number];
 export type QueueLook = Awaited<ReturnType<Queue['look']>>;
 export type Task = NonNullable<Awaited<ReturnType<DelayedTaskQueue['get']>>>;
 type Explained = Awaited<ReturnType<Queue['explain']>>;
 
-/** A queue is late if its first task has been due for longer, ms. */
+/** A queue is late if its first task has been due for more than this time, ms. */
 const LATE_MS = 5_000;
 
 export const addressOfQueue = (queue: string): Address => ['queues', 'queues', queue];
 export const addressOfTask = (queue: string, id: string): Address => ['queues', 'tasks', queue, id];
 
-/** Returns the numbers of a queue: the sums over its partitions. `workers`: -1 if they are unknown. */
+/**
+ * Returns the numbers of a queue. Most are sums over its partitions. `lateMs` is the highest number of a partition, and `workers`
+ * the lowest (-1 if it is unknown).
+ */
 export function totalOf({ partitions }: QueueLook) {
   const sum = (of: (one: QueueLook['partitions'][number]) => number): number =>
     partitions.reduce((total, one) => total + of(one), 0);
@@ -29,7 +32,10 @@ export function totalOf({ partitions }: QueueLook) {
   };
 }
 
-/** Says how a queue is: what holds it up first, or that nothing does. */
+/**
+ * Returns sentences about a queue: the main reason why it does not keep up, then other problems. If there is none, one sentence
+ * says so.
+ */
 export function sentencesOfQueue(queue: string, look: QueueLook): Sentence[] {
   const { overdue, running, dead, ended, lateMs, workers, waiting } = totalOf(look);
   const address = addressOfQueue(queue);
@@ -95,7 +101,11 @@ export function sentencesOfQueue(queue: string, look: QueueLook): Sentence[] {
   return sentences;
 }
 
-/** Says why a task waits, or how it ended, in one sentence. @param explained undefined for a task that does not wait or run */
+/**
+ * Returns one sentence that says why a task waits, or how it ended.
+ *
+ * @param explained undefined if the task neither waits nor runs
+ */
 export function whyOf(queue: Queue, task: Task, explained: Explained | undefined): Sentence {
   const { id, name, group = '', atMs, attemptsMade, attempts, error } = task;
   const address = addressOfTask(queue.name, id);

@@ -53,10 +53,10 @@ const COLUMNS = {
   ),
 } as const;
 
-/** Maximum number of rows that one list of a lib returns. */
+/** Maximum number of rows that a lib returns in one page. */
 const MOST_ROWS = 256;
 
-/** Queues of delayed tasks: who waits for what, who is late and why, and what puts it right. */
+/** Section of the queues of delayed tasks. It shows why a task waits, why a queue is late, and which action helps. */
 export const queuesSection: SectionFactory = (app, context) => {
   const service = app.find('DelayedTaskService') as DelayedTaskService | undefined;
   if (service === undefined) return undefined;
@@ -339,7 +339,7 @@ export const queuesSection: SectionFactory = (app, context) => {
   }
 };
 
-/** Returns a page over several queues, one after the other. Its cursor is `<name of the queue>|<cursor of its list>`. */
+/** Returns a page of a list. Reads the queues one after the other. The cursor is `<name of the queue>|<cursor in this queue>`. */
 async function pageOf(
   queues: readonly Queue[],
   list: string,
@@ -359,7 +359,7 @@ async function pageOf(
     const queue = queues[index] as Queue;
     const page = await read(queue, limit - rows.length, from);
     rows.push(...page.rows);
-    // A page that a filter has made short ends here, so that one request looks at a bounded number of tasks.
+    // The page ends here even if a filter left it short. So one request reads a limited number of tasks.
     if (page.nextCursor !== undefined) return { columns, rows, nextCursor: `${queue.name}|${page.nextCursor}` };
     const next = queues[index + 1];
     if (rows.length >= limit && next) return { columns, rows, nextCursor: `${next.name}|` };
@@ -379,7 +379,7 @@ function textOfRule(rule: { readonly cron?: string; readonly timeZone?: string; 
   return rule.cron === undefined ? `every ${rule.everyMs} ms` : `${rule.cron} ${rule.timeZone ?? 'UTC'}`;
 }
 
-/** Returns true for a text that can be the id of a task. */
+/** Returns true if a text can be the id of a task. */
 function isTaskId(id: string): boolean {
   // eslint-disable-next-line no-control-regex
   return id !== '' && id.length <= 256 && id.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(id);

@@ -8,7 +8,7 @@ export function stateSentence({ activityId: activity, state }: Pick<ActivityStat
   return { code: 'activity-state', text: `The activity ${activity} is ${state}.`, level: 'info', values };
 }
 
-/** Says if the money adds up. */
+/** Returns a sentence that says if the money of an activity adds up. If not, the sentence has the first problem. */
 export function auditSentence(activity: string, { ok, problems }: AuditResult): Sentence {
   if (ok) {
     const text = `The books of ${activity} add up to the cent.`;
@@ -23,7 +23,7 @@ export function auditSentence(activity: string, { ok, problems }: AuditResult): 
   };
 }
 
-/** Says what is open, and what nobody will do by itself. The most urgent one comes first. */
+/** Returns sentences about open payouts, and about problems that an operator must solve. The most urgent problem comes first. */
 export function activitySentences(status: ActivityStatus): Sentence[] {
   const { activityId: activity, deadLetters, openPayouts, unreportedPackets, overdue, settled, state } = status;
   const sentences: Sentence[] = [];

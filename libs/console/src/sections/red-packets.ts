@@ -8,12 +8,15 @@ type DeadLetter = Awaited<ReturnType<RedPacketPayouts['deadLetters']>>['items'][
 
 const ALL = ['red-packets', 'activities'] as const;
 const MAX_ID = 128;
-/** Number of activities that the summary reads, and in which `find` looks for a user: those that end last. */
+/** Number of activities that the summary reads, and in which `find` looks for a user. They are the ones that end last. */
 const NEWEST = 10;
-/** Maximum number of dead-lettered payouts in which one is looked for by its id. */
+/** Maximum number of dead-lettered payouts that are read to find one of them by its id. */
 const MOST_DEAD = 5_000;
 
-/** Activities of red packets: their state, their books, their winners, and payouts that nobody makes. */
+/**
+ * Section of the activities of red packets. It shows their state, where their money is, their winners, and the dead-lettered
+ * payouts. A dead-lettered payout is not paid until an operator replays it.
+ */
 export const redPacketsSection: SectionFactory = (app, context) => {
   const packets = app.find('RedPacketService') as RedPacketService | undefined;
   const payouts = app.find('RedPacketPayouts') as RedPacketPayouts | undefined;
@@ -27,7 +30,10 @@ export const redPacketsSection: SectionFactory = (app, context) => {
     });
     return listDead(id, page.items, page.nextCursor);
   };
-  /** A page of `records` is of one bucket, and may be empty. */
+  /**
+   * Returns a page of winners. Reads several pages of `records`, because such a page has grants of only one bucket and may be
+   * empty.
+   */
   const winnersPage = async (id: string, limit: number, cursor: string | undefined): Promise<Listing> => {
     const grants: Grant[] = [];
     let next = cursor;
@@ -218,7 +224,7 @@ function activityIn(address: Address): string {
   return address.length === 3 && list === 'activities' && isIdOf(id, MAX_ID) ? id : unknownAddress(address);
 }
 
-/** Returns whose dead-lettered payouts an action is for: one of them, or all of an activity. */
+/** Returns the dead-lettered payouts that an action is for: one of them, or all of an activity. */
 function deadTarget(target: Target): { readonly id: string; readonly deadId?: string } {
   const address = 'address' in target ? target.address : target.list;
   const [, list, id, inner, deadId] = address;
@@ -232,7 +238,7 @@ function deadTarget(target: Target): { readonly id: string; readonly deadId?: st
   return address.length === 5 && deadId !== undefined ? { id, deadId } : unknownAddress(address);
 }
 
-/** Payouts that were settled, in packets: all grants but the open and the dead-lettered payouts. */
+/** Returns the number of settled payouts: all grants without the open and the dead-lettered payouts. */
 function paidOf({ grantedPackets, openPayouts, deadLetters }: ActivityStatus): number {
   return Math.max(0, grantedPackets - openPayouts - deadLetters);
 }

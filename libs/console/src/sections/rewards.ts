@@ -8,10 +8,13 @@ type Console = ReturnType<ReadRewardService[typeof CONSOLE]>;
 
 const RULES = ['rewards', 'rules'] as const;
 const USERS = ['rewards', 'users'] as const;
-/** Longest id of a user, in characters. */
+/** Maximum length of the id of a user, in characters. */
 const MAX_ID = 256;
 
-/** Points that users got for distinct items, and the grants of a period, which an operator can take back. */
+/**
+ * Section of the points that users got for distinct items. It shows the rules and the grants of a period. An operator can take a
+ * grant back.
+ */
 export const rewardsSection: SectionFactory = (app) => {
   const service = app.find('ReadRewardService') as ReadRewardService | undefined;
   if (service === undefined) return undefined;
@@ -127,7 +130,9 @@ export const rewardsSection: SectionFactory = (app) => {
   return section;
 };
 
-/** Returns the grant of an address; undefined if the address is not one of this user and rule. */
+/**
+ * Returns the grant at an address; undefined if the address is not that of a grant, or if its user or rule differs from the grant.
+ */
 function grantOf(rewards: Console, address: readonly string[]): ReturnType<Console['parse']> | undefined {
   const [, list, userId, rule, items, grantId] = address;
   if (address.length !== 6 || list !== 'users' || items !== 'items' || grantId === undefined) return undefined;

@@ -2,28 +2,28 @@ import { CONSOLE, messageOf, NotSentError, SetupError } from '../../../internal/
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { ListQuery } from '../console.types';
 
-/** A master, as ScriptRegistry shows it to the console. */
+/** A master of Redis, as ScriptRegistry passes it to the console. */
 export type Master = ReturnType<ReturnType<ScriptRegistry[typeof CONSOLE]>['nodes']>[number];
 
-/** Maximum number of keys that one SCAN visits, so that Redis is busy for less than a millisecond. */
+/** Maximum number of keys that one SCAN visits. So a SCAN takes Redis less than a millisecond. */
 const MOST_PER_SCAN = 500;
-/** Maximum number of keys that the SCANs of a page visit together: about 2 ms of Redis. See DECISIONS.md: pages-of-a-scan */
+/** Maximum number of keys that all SCANs of a page visit: about 2 ms of work for Redis. See DECISIONS.md: pages-of-a-scan */
 const MOST_PER_PAGE = 5_000;
-/** Maximum number of keys that a page reads. */
+/** Number of matching keys at which a page ends. */
 const MOST_READ = 1_000;
 
 export interface ScanPage<T> {
   readonly items: readonly T[];
-  /** The next page begins here; undefined after the last one. */
+  /** Cursor of the next page; undefined if this is the last page. */
   readonly nextCursor?: string;
 }
 
 /**
- * Reads one page of the keys that match a pattern, on all masters one after the other. A page may be short or empty although more
- * follow, because Redis may have many other keys. A key that exists all the time is on at least one page.
+ * Reads one page of the keys that match a pattern. Scans the masters one after the other. A page may be short or empty although
+ * more pages follow, because many keys in Redis may not match. A key that exists during the whole scan is on at least one page.
  *
- * @param pattern of MATCH; make the fixed parts with `globOf`
- * @param read returns what the page shows of the keys of one SCAN; keys may be left out
+ * @param pattern pattern for MATCH; its fixed parts come from `globOf`
+ * @param read returns the items for the keys of one SCAN; it may leave out keys
  */
 export async function scanPage<T>(
   registry: ScriptRegistry,
@@ -50,7 +50,7 @@ export async function scanPage<T>(
       visited += count;
       matched += keys.length;
       if (keys.length > 0) items.push(...(await read(keys.map(String), node)));
-      // As many keys as the rest of the page needs, if the next ones are like those before.
+      // Estimates how many keys to visit until the page is full, from the share of items among the keys visited so far.
       const missing = (visited / Math.max(items.length, 1)) * (limit - items.length);
       count = Math.max(10, Math.min(MOST_PER_SCAN, Math.ceil(missing)));
     } while (at !== '0');
@@ -59,9 +59,9 @@ export async function scanPage<T>(
 }
 
 /**
- * Sends a command that is not a script, and that only reads.
+ * Sends a command that only reads, and that is not a script.
  *
- * @throws SetupError if the user of Redis may not send it; NotSentError for any other failure
+ * @throws SetupError if the Redis user may not send the command; NotSentError for any other failure
  */
 export async function ask(node: Master, command: string, args: readonly string[]): Promise<unknown> {
   try {
@@ -77,20 +77,20 @@ export async function ask(node: Master, command: string, args: readonly string[]
   }
 }
 
-/** Returns a pattern of MATCH that matches exactly this text. */
+/** Returns a pattern for MATCH that matches only this text. */
 export function globOf(text: string): string {
   return text.replace(/[\\*?[\]]/g, '\\$&');
 }
 
-/** Returns what KeySpace made the tag or a segment of a key of. */
+/** Returns the original text of a tag or segment of a key. KeySpace escapes some characters in keys. */
 export function unescaped(part: string): string {
   return part.replace(/%(25|7B|7D|3A)/g, (escaped) => decodeURIComponent(escaped));
 }
 
 /**
- * Returns the pattern of a lib's keys of one name, which have no further segments, and a function from such a key to its tag.
+ * Returns the pattern of the keys `<prefix>:<lib>:{<tag>}:<name>`, and a function that returns the tag of such a key.
  *
- * @param name what the keys hold, such as `lock`
+ * @param name last part of the keys, such as `lock`
  */
 export function taggedKeys(
   registry: ScriptRegistry,

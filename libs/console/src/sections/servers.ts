@@ -4,25 +4,25 @@ import type { Sentence } from '../console.types';
 
 export type Node = ReturnType<ReturnType<ScriptRegistry[typeof CONSOLE]>['nodes']>[number];
 
-/** A server, as INFO describes it. */
+/** A server of Redis, and what it reports in INFO. */
 export interface Server {
   readonly id: string;
   readonly role: string;
   readonly ready: boolean;
-  /** Fields of INFO; empty without a reply, and without the permission. */
+  /** Fields of INFO; empty if the server did not reply, or if the Redis user may not send INFO. */
   readonly info: ReadonlyMap<string, string>;
-  /** Clock of the server minus that of this process, ms; undefined without a reply. */
+  /** Clock of the server minus the clock of this process, ms; undefined if the server did not reply. */
   readonly clockMs: number | undefined;
 }
 
-/** Longest time that a server gets to reply, ms. */
+/** Longest time to wait for the reply of a server, ms. */
 const REPLY_MS = 1_000;
-/** Difference of clocks that is reported, ms. */
+/** Largest difference of the two clocks that causes no warning, ms. */
 const CLOCK_MS = 1_000;
-/** Share of maxmemory from which on memory counts as almost full. */
+/** Used share of maxmemory, 0 to 1, above which the memory is reported as almost full. */
 const FULL = 0.9;
 
-/** Asks a server for INFO and its time. Never rejects. */
+/** Sends INFO and TIME to a server, and returns the replies. Never rejects. */
 export async function serverOf(node: Node): Promise<Server> {
   const { id, role, ready } = node;
   const silent = { id, role, ready, info: new Map<string, string>(), clockMs: undefined };
@@ -56,19 +56,19 @@ function fieldsOf(info: unknown): ReadonlyMap<string, string> {
   return new Map(fields);
 }
 
-/** Returns a field as a number; undefined if there is none. */
+/** Returns a field of INFO as a number; undefined if it is missing or not a number. */
 export function numberOf({ info }: Server, field: string): number | undefined {
   const text = info.get(field);
   return text === undefined || text === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
 }
 
-/** Returns the name and the version of the server; '' without INFO. */
+/** Returns the version of the server, for Valkey with the name; '' without INFO. */
 export function versionOf({ info }: Server): string {
   const valkey = info.get('valkey_version');
   return valkey === undefined ? (info.get('redis_version') ?? '') : `Valkey ${valkey}`;
 }
 
-/** Says what is wrong with a server; empty if nothing is. */
+/** Returns sentences about the problems of a server; an empty list if it has none. */
 export function sentencesOfServer(server: Server): Sentence[] {
   const { id, info, ready, clockMs } = server;
   if (!ready) {

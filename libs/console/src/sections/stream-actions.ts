@@ -3,10 +3,10 @@ import { parseFilter } from './filters';
 import { sumOf, type Stream, type Streams } from './stream-sentences';
 import { input, refused, unknownAction, unknownAddress } from './support';
 
-/** Maximum number of dead letters that a preview of all names. */
+/** Maximum number of ids that the preview of an action on all dead letters shows. */
 const MOST_SAMPLES = 5;
 
-/** The actions of the section of streams. */
+/** Returns the functions that preview and run the actions on streams. */
 export function streamActions(streams: Streams, actions: readonly Action[]): Pick<Section, 'preview' | 'run'> {
   return {
     async preview(action, target) {
@@ -42,7 +42,11 @@ function check(actions: readonly Action[], action: string, target: Target): void
   }
 }
 
-/** @throws InvalidInputError if the action is not for what is there */
+/**
+ * Returns the group or the dead letter at an address.
+ *
+ * @throws InvalidInputError if the action does not fit the address, or if the stream is unknown
+ */
 async function subjectOf(streams: Streams, action: string, address: Address) {
   const [, list, name = '', group, id] = address;
   const isOfGroup = action === 'pause' || action === 'resume';
@@ -52,7 +56,11 @@ async function subjectOf(streams: Streams, action: string, address: Address) {
   return { stream, group, id };
 }
 
-/** Returns the group whose dead letters a target selects. @throws InvalidInputError without one */
+/**
+ * Returns the stream and the group whose dead letters an action is for.
+ *
+ * @throws InvalidInputError if the target does not name both
+ */
 async function groupIn(
   streams: Streams,
   action: string,

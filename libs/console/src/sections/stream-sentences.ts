@@ -7,12 +7,12 @@ export type Stream = NonNullable<Awaited<ReturnType<Streams['open']>>>;
 export type Found = Awaited<ReturnType<Stream['find']>>[number];
 export type Stats = Awaited<ReturnType<Stream['statsOf']>>[number];
 
-/** If the oldest message that a group has not settled is older than this, the group is behind, ms. */
+/** A group is behind if the oldest message that it has not settled is older than this, ms. */
 const BEHIND_MS = 60_000;
 
 export const addressOfGroup = (stream: string, group: string): Address => ['streams', 'groups', stream, group];
 
-/** Returns the sums of the partitions of a group; `oldestMs` -1 without a message. */
+/** Returns the sums over the partitions of a group, and the highest `oldestMs` (-1 if the group has no message). */
 export function sumOf(parts: readonly Stats[]): Stats {
   const first = { length: 0, pending: 0, lag: 0, oldestMs: -1, due: 0, parked: 0, dead: 0, sessions: 0 };
   return parts.reduce(
@@ -34,7 +34,7 @@ export function sumOf(parts: readonly Stats[]): Stats {
  * Returns sentences about a group: the main reason why it does not keep up, then its dead letters. If it has neither, one sentence
  * says so.
  *
- * @param listeners number of processes that listen to the partition that has the fewest of them; -1 if it is unknown
+ * @param listeners lowest number of processes that listen to a partition of the stream; -1 if it is unknown
  */
 export function sentencesOfGroup(
   stream: string,
@@ -89,7 +89,7 @@ export function sentencesOfGroup(
   ];
 }
 
-/** Says what a group has done with a message. @param paused true if the group is paused */
+/** Returns a sentence that says what a group has done with a message. @param paused true if the group is paused */
 export function sentenceOfMessage(stream: string, found: Found, paused: boolean): Sentence {
   const { group, state, consumer, attempts, error, dueAtMs, leaseEndsAtMs, nowMs, dead } = found;
   const address = addressOfGroup(stream, group);

@@ -37,9 +37,12 @@ const COLUMNS = {
   messageGroups: columns('group:link state consumer attemptsMade:number dueAtMs:instant leaseEndsAtMs:instant error'),
 } as const;
 
-/** Maximum number of streams that the summary and a search look at, most groups of a stream, and most dead letters in a story. */
+/** Maximum number of streams in the summary; of groups of a stream; of dead letters that the details of a group show. */
 const [MOST_STREAMS, MOST_GROUPS, MOST_DEAD] = [100, 50, 20];
-/** Maximum number of streams that a search for a message looks at, and streams whose dead letters are read at the same time. */
+/**
+ * Maximum number of streams in a search for a message or in the list of dead letters; number of streams whose dead letters are read
+ * at the same time.
+ */
 const [MOST_SEARCHED, AT_A_TIME] = [1_000, 50];
 
 interface Group {
@@ -50,7 +53,7 @@ interface Group {
   readonly paused: boolean;
 }
 
-/** Streams: how far each group is, who reads, what waits, and the dead letters. */
+/** Section of the streams. It shows how far each group has read, its consumers, the messages that wait, and the dead letters. */
 export const streamsSection: SectionFactory = (app, context) => {
   const service = app.find('StreamConsumerService') as StreamConsumerService | undefined;
   if (service === undefined) return undefined;
@@ -136,7 +139,7 @@ export const streamsSection: SectionFactory = (app, context) => {
     return found.filter((stream) => stream !== undefined);
   }
 
-  /** Names of streams of this process, and of others, as far as one page of a scan has them. */
+  /** Returns the names of the streams that this process uses, and of other streams that one page of a scan finds. */
   async function someNames(): Promise<string[]> {
     const { items } = await scanPage(registry, pattern, { limit: MOST_SEARCHED }, (keys) =>
       Promise.resolve(keys.map(tagOf)),
@@ -154,8 +157,8 @@ export const streamsSection: SectionFactory = (app, context) => {
   }
 
   /**
-   * Returns a page of streams: first those that this process uses, by name, then the others, by a scan. The cursor is `+<name>` after
-   * a stream of this process, or that of the scan.
+   * Returns a page of streams. First come the streams that this process uses, by name. A scan finds the others. The cursor is
+   * `+<name>` after a stream that this process uses, and otherwise the cursor of the scan.
    */
   async function pageOf(
     of: readonly Column[],
@@ -204,7 +207,7 @@ export const streamsSection: SectionFactory = (app, context) => {
     });
   }
 
-  /** Returns a page of dead letters, group by group. The cursor is `<stream> <group> <cursor of the group>`. */
+  /** Returns a page of dead letters, one group after the other. The cursor is `<stream> <group> <cursor in this group>`. */
   async function deadPage(
     ofStream: string | undefined,
     ofGroup: string | undefined,
@@ -254,7 +257,7 @@ export const streamsSection: SectionFactory = (app, context) => {
     return { columns: COLUMNS.dead, rows, ...(nextCursor !== undefined && { nextCursor }) };
   }
 
-  /** Returns a list inside the story of a group. */
+  /** Returns a list that belongs to a group: its dead letters, partitions or consumers. */
   async function partOf([name, group, part]: [string, string, string], cursor: string | undefined, limit: number) {
     const address = [...addressOfGroup(name, group), part];
     const stream = (await streams.open(name)) ?? unknownAddress(address);
@@ -324,7 +327,11 @@ export const streamsSection: SectionFactory = (app, context) => {
     };
   }
 
-  /** @param ofGroup shows what this group did with it, as a dead letter; default: all groups */
+  /**
+   * Returns the details of a message.
+   *
+   * @param ofGroup a group in which the message is a dead letter; default: show what all groups did with the message
+   */
   async function storyOfMessage(stream: Stream, id: string, ofGroup?: string): Promise<Story | undefined> {
     const all = (await stream.find(id)).filter(({ group }) => ofGroup === undefined || group === ofGroup);
     const found = all.filter(({ state }) => (ofGroup === undefined ? state !== '' : state === 'dead'));
@@ -358,7 +365,7 @@ function partitionsOf(parts: readonly Stats[]): Listing {
   return { columns: COLUMNS.partitions, rows, total: rows.length };
 }
 
-/** Returns the cursor of a page of dead letters that begins with a row. */
+/** Returns the cursor of the page of dead letters that begins with `row`. */
 function cursorBefore({ start, rows }: { readonly start: string; readonly rows: readonly Row[] }, row: Row): string {
   return `${start}${rows[rows.indexOf(row) - 1]?.address?.at(-1) ?? ''}`;
 }
@@ -367,7 +374,11 @@ function age(ms: number): Value {
   return ms < 0 ? null : lasts(ms);
 }
 
-/** Returns the content of an entry. @param isForeign true if another program wrote it: its payload is the object of its fields */
+/**
+ * Returns payload, key and operation id of a message.
+ *
+ * @param isForeign true if another program wrote the message; then the payload is an object of all its fields
+ */
 function contentOf(fields: readonly string[], isForeign: boolean) {
   const all: Record<string, string> = {};
   for (let i = 0; i + 1 < fields.length; i += 2) all[fields[i] as string] = fields[i + 1] as string;
