@@ -17,9 +17,8 @@ const TASKS = 'luanest:delayed-task';
  *
  * @param task name of the tasks, 1 to 128 characters, or their definition from `defineTask`. In each queue, a name can have only one
  *   handler in an app. If you pass a definition, the compiler checks that the method accepts its payload. If pipes change the type of the
- *   payload, pass `definition.name` instead
- * @param options only if `task` is a name: `queue` is the queue of the tasks; default: the first queue (`namespace` of the module). A
- *   definition has its own `queue`
+ *   payload, pass `definition.name` instead. After a name, `{ queue }` is the queue of the tasks; default: the first queue, which is the
+ *   `namespace` of the module. A definition has its own `queue`
  * @throws InvalidOptionError when the class is loaded, if the member is not an instance method
  *
  * @example
