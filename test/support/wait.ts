@@ -12,7 +12,7 @@ export { eventually, type EventuallyOptions, sleep } from '../../libs/testing/sr
 export async function waitUntil<T>(
   what: string,
   ask: () => T | Promise<T>,
-  timeoutMs = 20_000,
+  timeoutMs = 45_000,
 ): Promise<NonNullable<T>> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

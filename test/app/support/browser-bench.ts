@@ -17,10 +17,11 @@ export class BrowserBench {
     readonly browser: TestBrowser,
   ) {}
 
-  static async start(): Promise<BrowserBench> {
+  /** @param env further environment variables of the app */
+  static async start(env: Record<string, string> = {}): Promise<BrowserBench> {
     const ledger = await PostgresServer.start();
     const dataDir = await makeDataFolder();
-    const app = await startAppProcess(dataDir, { DATABASE_URL: ledger.url });
+    const app = await startAppProcess(dataDir, { DATABASE_URL: ledger.url, ...env });
     return new BrowserBench(dataDir, ledger, app, await adminTokenOf(dataDir), await TestBrowser.start());
   }
 
