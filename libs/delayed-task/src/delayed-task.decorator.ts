@@ -1,4 +1,6 @@
+import { Inject } from '@nestjs/common';
 import { methodDecorator, noteHandler } from '../../internal/src';
+import { DelayedTaskService } from './delayed-task.service';
 import type { TaskDefinition, TaskHandler } from './delayed-task.types';
 
 /** Decorator of a method that handles tasks with a payload of type `Payload`. */
@@ -29,6 +31,9 @@ export function DelayedTask(name: string, options?: { readonly queue?: string })
 export function DelayedTask(task: string | TaskDefinition, options?: { readonly queue?: string }): MethodDecorator {
   return methodDecorator('@DelayedTask', ({ where, target, method }) => {
     noteHandler('@DelayedTask', target, where);
+    // If the app does not import the module, Nest cannot resolve this dependency. The error of Nest then contains the text of the
+    // symbol.
+    Inject(DelayedTaskService)(target, Symbol(`@DelayedTask on ${where} needs DelayedTaskModule.forRoot()`));
     Reflect.defineMetadata(
       TASKS,
       [...delayedTasksOf(method), typeof task === 'string' && options ? { ...options, name: task } : task],

@@ -80,6 +80,18 @@ const refusal = (says: RegExp): object => ({
 });
 
 describe('boot refuses', () => {
+  it('a handler without the module', async () => {
+    @Injectable()
+    class Alone {
+      @DelayedTask('alone')
+      run(): void {
+        /* nothing */
+      }
+    }
+    const app = Test.createTestingModule({ providers: [Alone] }).setLogger(new ConsoleLogger({ logLevels: [] }));
+    await expect(app.compile()).rejects.toThrow(/@DelayedTask on Alone\.run needs DelayedTaskModule\.forRoot\(\)/);
+  });
+
   it('two handlers of one name', async () => {
     @Injectable()
     class One {
