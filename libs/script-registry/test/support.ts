@@ -173,7 +173,9 @@ export async function openRegistry(
   options: ScriptRegistryModuleOptions = {},
   scripts: readonly ScriptDefinition[] = allScripts,
 ): Promise<ScriptRegistry> {
-  const registry = new ScriptRegistry('test', connectClient(client), resolveOptions(options));
+  // A busy machine may need more than the default of 5 s.
+  const patience = options.preload === 'required' ? { preloadTimeoutMs: 30_000 } : {};
+  const registry = new ScriptRegistry('test', connectClient(client), { ...resolveOptions(options), ...patience });
   registry.register(scripts);
   await registry.onModuleInit();
   return registry;

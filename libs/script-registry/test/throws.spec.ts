@@ -71,7 +71,9 @@ describe('a throw inside the sending of a group', () => {
     const call = async () => registry.run(countOnce, { keys: keysOf('one'), args: { token: 'a' } });
     await expect(call()).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME', message: expect.stringContaining('broken') });
     expect(await call()).toMatchObject({ count: 1 });
-    expect([sent.mock.calls.length, unhandled]).toEqual([2, []]);
+    // On a busy machine, the registry may have begun to load the scripts again.
+    const calls = sent.mock.calls.filter(([{ name }]) => name === 'EVALSHA');
+    expect([calls.length, unhandled]).toEqual([2, []]);
   });
 
   itIoredis('while the client makes the command, which is then not sent', async () => {
