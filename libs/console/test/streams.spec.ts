@@ -1,4 +1,6 @@
+import { Redis } from 'ioredis';
 import { defineStream } from 'luanest/stream-consumer';
+import { startRedis } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { openBench, servers, type Bench } from '../../stream-consumer/test/support';
 import type { Section } from '../src/console.types';
@@ -150,4 +152,30 @@ describe.each(servers)('the section of streams on %s', (_, connect) => {
     expect(await story('groups', 'theirs', 'mail')).toMatchObject({ length: 1, pending: 1 });
     await consumer.stop();
   });
+});
+
+it('finds a message of another process among many other keys, and says when it did not search all', async () => {
+  await using server = await startRedis();
+  const client = new Redis(server.port);
+  const bench = await openBench(client, { drainMs: 1, abortGraceMs: 1 });
+  const section = sectionOf(streamsSection, { StreamConsumerService: bench.streams });
+  const fill = (from: number, to: number) =>
+    client.mset(Array.from({ length: to - from }, (_, i) => [`other:${from + i}`, '1']).flat());
+  const deadSentences = async () => (await section.list(['streams', 'dead'], { limit: 5 })).sentences;
+  for (let from = 0; from < 60_000; from += 20_000) await fill(from, from + 20_000);
+  const ids: string[] = [];
+  for (const name of ['a', 'b', 'c', 'd']) {
+    const result = await bench.streams.publish(name, 1);
+    ids.push(result.status === 'published' ? result.id : '');
+    bench.streams.forgetStream(name);
+  }
+  const found = await Promise.all(ids.map((id) => section.find(id)));
+  expect(found.flat().map(({ address }) => address[2])).toEqual(expect.arrayContaining(['a', 'b', 'c', 'd']));
+  expect((await deadSentences()) ?? []).toEqual([]);
+  for (let from = 60_000; from < 300_000; from += 20_000) await fill(from, from + 20_000);
+  expect(await section.find('0:1-1')).toMatchObject([
+    { address: ['streams', 'streams'], title: '0:1-1', sentence: { code: 'streams-searched-in-part' } },
+  ]);
+  expect(await deadSentences()).toMatchObject([{ code: 'streams-searched-in-part' }]);
+  await bench.close();
 });

@@ -53,6 +53,7 @@ export const SENTENCES_ZH = {
   'lock-release-unknown': '第一次回复丢失，请求发送了两次。锁很可能已在第一次时释放。',
   'lock-release-what-for': '在下一次续租之前，{node} 仍认为自己持有锁。仅当 {node} 不再使用它时才释放。',
   'lock-waited-for': '{node} 持有锁 {name}，{waiters} 个进程正在等待。',
+  'streams-searched-in-part': 'Redis 中的键很多，没有搜索其他进程的全部流。请搜索流的名称。',
   'once-searched-in-part': 'Redis 中的键很多，只搜索了其中一部分。请在列表中按此键过滤，以查看全部。',
   'scan-goes-on': 'Redis 中有许多其他键，因此本页不满。后面的页可能还有。',
   // Limits and rewards.

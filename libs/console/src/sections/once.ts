@@ -2,7 +2,7 @@ import type { OnceService } from 'luanest/once';
 import { CONSOLE } from '../../../internal/src';
 import type { Action, Address, Match, Row, Section, SectionFactory, Sentence, Value } from '../console.types';
 import { columns } from './columns';
-import { globOf, scanPage, taggedKeys } from './scan';
+import { globOf, MOST_OF_SEARCH, scanPage, taggedKeys } from './scan';
 import { at, oneOf, refused, scanSentences, unknownAction, unknownAddress } from './support';
 
 type Console = ReturnType<OnceService[typeof CONSOLE]>;
@@ -23,8 +23,6 @@ const ACTIONS: readonly Action[] = [
 ];
 /** Longest id, in characters, and most ids of a kind that a search returns. */
 const [MAX_ID, MOST_FOUND] = [1_024, 20];
-/** Maximum number of pages that a search reads: at most 100,000 keys, about 40 ms of Redis in steps of less than 1 ms. */
-const MOST_PAGES = 20;
 
 /** Idempotency: who works on a request key, when its lease ends, how large its response is. Redis has no list, so pages are scans. */
 export const onceSection: SectionFactory = (app, context) => {
@@ -101,20 +99,12 @@ export const onceSection: SectionFactory = (app, context) => {
             return look.state === '' ? [] : [matchOf(list, id, look)];
           }
           // The key of a request has the user before it, which is unknown here, so this is a scan.
-          const matches: Match[] = [];
-          let cursor: string | undefined;
-          for (let pages = 0; pages < MOST_PAGES && matches.length < MOST_FOUND; pages++) {
-            const page = await pageOf(
-              kind,
-              id,
-              { limit: MOST_FOUND, ...(cursor !== undefined && { cursor }) },
-              (tag, look) => matchOf(list, tag, look),
-            );
-            matches.push(...page.items.filter(({ title }) => title === id));
-            ({ nextCursor: cursor } = page);
-            if (cursor === undefined) return matches;
-          }
-          return [...matches, searchedInPart(list, id)];
+          const page = { limit: MOST_FOUND, mostVisited: MOST_OF_SEARCH };
+          const { items, nextCursor } = await pageOf(kind, id, page, (tag, look) => {
+            const match = matchOf(list, tag, look);
+            return match.title === id ? match : undefined;
+          });
+          return nextCursor === undefined ? items : [...items, searchedInPart(list, id)];
         }),
       );
       return found.flat();
@@ -149,7 +139,7 @@ export const onceSection: SectionFactory = (app, context) => {
   function pageOf<T>(
     kind: Kind,
     text: string,
-    page: { readonly limit: number; readonly cursor?: string },
+    page: Parameters<typeof scanPage>[2],
     read: (id: string, look: Look) => T | undefined,
   ) {
     const { pattern, tagOf } = taggedKeys(registry, 'once', kind);

@@ -1,6 +1,6 @@
 import type { OutboxService } from 'luanest/outbox';
 import type { Address, Done, Listing, Row, Section, SectionFactory, Sentence, Target, Value } from '../console.types';
-import { at, input, lasts, link, unknownAction, unknownAddress } from './support';
+import { at, input, lasts, link, parsed, unknownAction, unknownAddress } from './support';
 
 type OutboxRow = Awaited<ReturnType<OutboxService['list']>>['items'][number];
 type Stats = Awaited<ReturnType<OutboxService['stats']>>;
@@ -175,14 +175,6 @@ function targetOf(target: Target): { readonly state: State; readonly id?: string
     return address.length === 2 ? { state } : unknownAddress(address);
   }
   return address.length === 3 && id !== undefined && UUID.test(id) ? { state, id } : unknownAddress(address);
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return json;
-  }
 }
 
 function listRows(state: State, items: readonly OutboxRow[], nextCursor: string | undefined): Listing {

@@ -9,8 +9,10 @@ export type Master = ReturnType<ReturnType<ScriptRegistry[typeof CONSOLE]>['node
 const MOST_PER_SCAN = 500;
 /** Maximum number of keys that all SCANs of a page visit: about 2 ms of work for Redis. See DECISIONS.md: pages-of-a-scan */
 const MOST_PER_PAGE = 5_000;
-/** Number of matching keys at which a page ends. */
-const MOST_READ = 1_000;
+/** A page ends when it has read this share of the keys it may visit: 1,000 matching keys. */
+const SHARE_READ = 1 / 5;
+/** Maximum number of keys that a search visits: about 40 ms of Redis, in steps of less than 1 ms. */
+export const MOST_OF_SEARCH = 100_000;
 
 export interface ScanPage<T> {
   readonly items: readonly T[];
@@ -23,12 +25,17 @@ export interface ScanPage<T> {
  * more pages follow, because many keys in Redis may not match. A key that exists during the whole scan is on at least one page.
  *
  * @param pattern pattern for MATCH; its fixed parts come from `globOf`
+ * @param mostVisited maximum number of keys that the SCANs visit; default 5,000, for a page of a list
  * @param read returns the items for the keys of one SCAN; it may leave out keys
  */
 export async function scanPage<T>(
   registry: ScriptRegistry,
   pattern: string,
-  { cursor = '|0', limit }: Pick<ListQuery, 'cursor' | 'limit'>,
+  {
+    cursor = '|0',
+    limit,
+    mostVisited = MOST_PER_PAGE,
+  }: Pick<ListQuery, 'cursor' | 'limit'> & { readonly mostVisited?: number },
   read: (keys: readonly string[], node: Master) => Promise<readonly T[]>,
 ): Promise<ScanPage<T>> {
   const [, from = '', begun = '0'] = /^(.*)\|(\d{1,20})$/s.exec(cursor) ?? [];
@@ -42,7 +49,7 @@ export async function scanPage<T>(
   for (const node of masters) {
     let at = node.id === from ? begun : '0';
     do {
-      const full = items.length >= limit || visited >= MOST_PER_PAGE || matched >= MOST_READ;
+      const full = items.length >= limit || visited >= mostVisited || matched >= mostVisited * SHARE_READ;
       if (full) return { items, nextCursor: `${node.id}|${at}` };
       const reply = await ask(node, 'SCAN', [at, 'MATCH', pattern, 'COUNT', String(count)]);
       const [next, keys] = reply as [Buffer, Buffer[]];

@@ -1,18 +1,23 @@
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { CONSOLE } from '../../../internal/src';
-import type { Action, Column, Listing, Row, Section, SectionFactory, Story, Value } from '../console.types';
+import type {
+  Action,
+  Column,
+  Listing,
+  Match,
+  Row,
+  Section,
+  SectionFactory,
+  Sentence,
+  Story,
+  Value,
+} from '../console.types';
 import { columns } from './columns';
 import { parseFilter } from './filters';
-import { scanPage, taggedKeys } from './scan';
+import { MOST_OF_SEARCH, scanPage, taggedKeys } from './scan';
 import { streamActions } from './stream-actions';
-import {
-  addressOfGroup,
-  sentenceOfMessage,
-  sentencesOfGroup,
-  sumOf,
-  type Stats,
-  type Stream,
-} from './stream-sentences';
+import { messageIn, storyOfMessage } from './stream-message';
+import { addressOfGroup, sentencesOfGroup, sumOf, type Stats, type Stream } from './stream-sentences';
 import { at, lasts, link, scanSentences, unknownAddress } from './support';
 
 const ACTIONS: readonly Action[] = [
@@ -34,7 +39,6 @@ const COLUMNS = {
     'partition:number length:number lag:number pending:number due:number parked:number dead:number oldestMs:duration',
   ),
   consumers: columns('consumer partition:number pending:number leaseEndsAtMs:instant'),
-  messageGroups: columns('group:link state consumer attemptsMade:number dueAtMs:instant leaseEndsAtMs:instant error'),
 } as const;
 
 /** Maximum number of streams in the summary; of groups of a stream; of dead letters that the details of a group show. */
@@ -108,23 +112,17 @@ export const streamsSection: SectionFactory = (app, context) => {
       if (stream === undefined) return undefined;
       if (list === 'streams' && address.length === 3) return storyOfStream(stream);
       if (list === 'groups' && address.length === 4) return storyOfGroup(stream, group as string);
-      if (list === 'messages' && address.length === 4) return storyOfMessage(stream, group as string);
-      if (list === 'dead' && address.length === 5) return storyOfMessage(stream, id as string, group);
+      if (list === 'messages' && address.length === 4) return storyOfMessage(context, stream, group as string);
+      if (list === 'dead' && address.length === 5) return storyOfMessage(context, stream, id as string, group);
       return undefined;
     },
 
     async find(id) {
       if (/^\d{1,4}:\d{1,20}-\d{1,20}$/.test(id)) {
-        const found = await Promise.all(
-          (await opened(await someNames())).map(async (stream) => ({ stream, rows: await stream.find(id) })),
-        );
-        return found.flatMap(({ stream, rows }) => {
-          const there = rows.filter(({ state }) => state !== '');
-          const row = there.find(({ state }) => state !== 'settled') ?? there[0];
-          if (row === undefined) return [];
-          const sentence = sentenceOfMessage(stream.name, row, stream.pausedNames.includes(row.group));
-          return [{ address: ['streams', 'messages', stream.name, id], kind: 'message', title: id, sentence }];
-        });
+        const { names, areAll } = await allNames();
+        const found = await Promise.all((await opened(names)).map((stream) => messageIn(stream, id)));
+        const rest: Match = { address: ['streams', 'streams'], kind: 'streams', title: id, sentence: IN_PART };
+        return areAll ? found.flat() : [...found.flat(), rest];
       }
       const stream = await streams.open(id);
       return stream ? [{ address: ['streams', 'streams', id], kind: 'stream', title: id }] : [];
@@ -139,12 +137,16 @@ export const streamsSection: SectionFactory = (app, context) => {
     return found.filter((stream) => stream !== undefined);
   }
 
-  /** Returns the names of the streams that this process uses, and of other streams that one page of a scan finds. */
-  async function someNames(): Promise<string[]> {
-    const { items } = await scanPage(registry, pattern, { limit: MOST_SEARCHED }, (keys) =>
-      Promise.resolve(keys.map(tagOf)),
-    );
-    return [...new Set([...streams.known, ...items])].slice(0, MOST_SEARCHED);
+  /**
+   * Returns the names of the streams that this process uses, and of those that a scan of up to 100,000 keys finds. `areAll` is false
+   * if Redis may have more streams.
+   */
+  async function allNames(): Promise<{ readonly names: readonly string[]; readonly areAll: boolean }> {
+    const query = { limit: MOST_SEARCHED, mostVisited: MOST_OF_SEARCH };
+    const { items, nextCursor } = await scanPage(registry, pattern, query, (keys) => Promise.resolve(keys.map(tagOf)));
+    const names = [...new Set([...streams.known, ...items])];
+    const areAll = nextCursor === undefined && names.length <= MOST_SEARCHED;
+    return { names: names.slice(0, MOST_SEARCHED).sort(), areAll };
   }
 
   async function groupsOf(stream: Stream): Promise<Group[]> {
@@ -214,7 +216,8 @@ export const streamsSection: SectionFactory = (app, context) => {
     cursor: string | undefined,
     limit: number,
   ): Promise<Listing> {
-    const names = ofStream === undefined ? (await someNames()).sort() : [ofStream];
+    const { names, areAll } = ofStream === undefined ? await allNames() : { names: [ofStream], areAll: true };
+    const list = { columns: COLUMNS.dead, ...(!areAll && { sentences: [IN_PART] }) };
     const [atStream, atGroup, at0] = cursor?.split(' ') ?? [];
     const rows: Row[] = [];
     const left = names.filter((name) => atStream === undefined || name >= atStream);
@@ -235,15 +238,15 @@ export const streamsSection: SectionFactory = (app, context) => {
       );
       for (const page of pages) {
         for (const row of page.rows) {
-          if (rows.length === limit) return { columns: COLUMNS.dead, rows, nextCursor: cursorBefore(page, row) };
+          if (rows.length === limit) return { ...list, rows, nextCursor: cursorBefore(page, row) };
           rows.push(row);
         }
         if (page.nextCursor !== undefined) {
-          return { columns: COLUMNS.dead, rows, nextCursor: `${page.start}${page.nextCursor}` };
+          return { ...list, rows, nextCursor: `${page.start}${page.nextCursor}` };
         }
       }
     }
-    return { columns: COLUMNS.dead, rows };
+    return { ...list, rows };
   }
 
   async function deadRows(stream: Stream, group: string, cursor: string | undefined, limit: number) {
@@ -326,36 +329,12 @@ export const streamsSection: SectionFactory = (app, context) => {
       actions: [paused ? 'resume' : 'pause'],
     };
   }
+};
 
-  /**
-   * Returns the details of a message.
-   *
-   * @param ofGroup a group in which the message is a dead letter; default: show what all groups did with the message
-   */
-  async function storyOfMessage(stream: Stream, id: string, ofGroup?: string): Promise<Story | undefined> {
-    const all = (await stream.find(id)).filter(({ group }) => ofGroup === undefined || group === ofGroup);
-    const found = all.filter(({ state }) => (ofGroup === undefined ? state !== '' : state === 'dead'));
-    const first = found[0];
-    if (first === undefined) return undefined;
-    const { payload, key, operationId } = contentOf(first.fields, stream.isForeign);
-    const rows = all.map((one): Row => {
-      const cells = [link(addressOfGroup(stream.name, one.group)), one.state || 'gone', one.consumer || null];
-      return { cells: [...cells, one.attempts, at(one.dueAtMs), at(one.leaseEndsAtMs), one.error || null] };
-    });
-    return {
-      title: id,
-      facts: [
-        { name: 'stream', value: link(['streams', 'streams', stream.name]) },
-        { name: 'key', value: key || null },
-        { name: 'operationId', value: operationId || null },
-        { name: 'addedAtMs', value: at(Number.parseInt(id.slice(id.indexOf(':') + 1), 10)) },
-        { name: 'payload', value: context.payload(payload) },
-      ],
-      sentences: all.map((one) => sentenceOfMessage(stream.name, one, stream.pausedNames.includes(one.group))),
-      lists: [{ name: 'groups', listing: { columns: COLUMNS.messageGroups, rows } }],
-      actions: ofGroup === undefined ? [] : ['replay', 'drop'],
-    };
-  }
+const IN_PART: Sentence = {
+  code: 'streams-searched-in-part',
+  text: 'Redis has many keys, so not all streams of other processes were searched. Search for the name of a stream.',
+  level: 'info',
 };
 
 function partitionsOf(parts: readonly Stats[]): Listing {
@@ -372,26 +351,4 @@ function cursorBefore({ start, rows }: { readonly start: string; readonly rows: 
 
 function age(ms: number): Value {
   return ms < 0 ? null : lasts(ms);
-}
-
-/**
- * Returns payload, key and operation id of a message.
- *
- * @param isForeign true if another program wrote the message; then the payload is an object of all its fields
- */
-function contentOf(fields: readonly string[], isForeign: boolean) {
-  const all: Record<string, string> = {};
-  for (let i = 0; i + 1 < fields.length; i += 2) all[fields[i] as string] = fields[i + 1] as string;
-  delete all['luanest:group'];
-  const { payload = '', key = '', operation = '' } = all;
-  if (isForeign) return { payload: all as unknown, key, operationId: '' };
-  return { payload: parsed(payload), key, operationId: operation };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
 }

@@ -37,6 +37,15 @@ export function link(address: Address): Value {
   return { link: address, text: String(address.at(-1)) };
 }
 
+/** Parses a JSON text. Returns the text itself if it is not JSON. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
 /** Returns the result of an action that changed nothing. `sentence` has the reason. */
 export function refused(sentence: Sentence): Done {
   return { count: 0, refused: sentence };

@@ -1,0 +1,64 @@
+import type { Match, Row, SectionContext, Story } from '../console.types';
+import { columns } from './columns';
+import { addressOfGroup, sentenceOfMessage, type Stream } from './stream-sentences';
+import { at, link, parsed } from './support';
+
+const COLUMNS = columns('group:link state consumer attemptsMade:number dueAtMs:instant leaseEndsAtMs:instant error');
+
+/** Returns the message with this id as the result of a search; an empty list if the stream does not have it. */
+export async function messageIn(stream: Stream, id: string): Promise<Match[]> {
+  const there = (await stream.find(id)).filter(({ state }) => state !== '');
+  const row = there.find(({ state }) => state !== 'settled') ?? there[0];
+  if (row === undefined) return [];
+  const sentence = sentenceOfMessage(stream.name, row, stream.pausedNames.includes(row.group));
+  return [{ address: ['streams', 'messages', stream.name, id], kind: 'message', title: id, sentence }];
+}
+
+/**
+ * Returns the details of a message.
+ *
+ * @param ofGroup a group in which the message is a dead letter; default: show what all groups did with the message
+ */
+export async function storyOfMessage(
+  context: SectionContext,
+  stream: Stream,
+  id: string,
+  ofGroup?: string,
+): Promise<Story | undefined> {
+  const all = (await stream.find(id)).filter(({ group }) => ofGroup === undefined || group === ofGroup);
+  const found = all.filter(({ state }) => (ofGroup === undefined ? state !== '' : state === 'dead'));
+  const first = found[0];
+  if (first === undefined) return undefined;
+  const { payload, key, operationId } = contentOf(first.fields, stream.isForeign);
+  const rows = all.map((one): Row => {
+    const cells = [link(addressOfGroup(stream.name, one.group)), one.state || 'gone', one.consumer || null];
+    return { cells: [...cells, one.attempts, at(one.dueAtMs), at(one.leaseEndsAtMs), one.error || null] };
+  });
+  return {
+    title: id,
+    facts: [
+      { name: 'stream', value: link(['streams', 'streams', stream.name]) },
+      { name: 'key', value: key || null },
+      { name: 'operationId', value: operationId || null },
+      { name: 'addedAtMs', value: at(Number.parseInt(id.slice(id.indexOf(':') + 1), 10)) },
+      { name: 'payload', value: context.payload(payload) },
+    ],
+    sentences: all.map((one) => sentenceOfMessage(stream.name, one, stream.pausedNames.includes(one.group))),
+    lists: [{ name: 'groups', listing: { columns: COLUMNS, rows } }],
+    actions: ofGroup === undefined ? [] : ['replay', 'drop'],
+  };
+}
+
+/**
+ * Returns payload, key and operation id of a message.
+ *
+ * @param isForeign true if another program wrote the message; then the payload is an object of all its fields
+ */
+function contentOf(fields: readonly string[], isForeign: boolean) {
+  const all: Record<string, string> = {};
+  for (let i = 0; i + 1 < fields.length; i += 2) all[fields[i] as string] = fields[i + 1] as string;
+  delete all['luanest:group'];
+  const { payload = '', key = '', operation = '' } = all;
+  if (isForeign) return { payload: all as unknown, key, operationId: '' };
+  return { payload: parsed(payload), key, operationId: operation };
+}
