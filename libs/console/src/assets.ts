@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { SetupError, shown } from '../../internal/src';
 
 /** A file of the page. */
@@ -23,8 +23,8 @@ const TYPES: Readonly<Record<string, string>> = {
 export class Assets {
   private files: ReadonlyMap<string, Asset> | undefined;
 
-  /** @param folder default: `assets` next to this file; '' in a bundle of ES modules, which has no such folder */
-  constructor(private readonly folder = typeof __dirname === 'undefined' ? '' : join(__dirname, 'assets')) {}
+  /** @param folder default: `assets` next to this file, or next to the bundle that contains this code */
+  constructor(private readonly folder = join(ownFolder(), 'assets')) {}
 
   /** Returns a file; undefined if no file has this name. @throws SetupError if the page was not built */
   get(name: string): Asset | undefined {
@@ -36,9 +36,14 @@ export class Assets {
     const names = existsSync(this.folder) ? readdirSync(this.folder) : [];
     if (names.includes('index.html')) return names.filter((name) => extname(name) in TYPES);
     throw new SetupError(
-      `ConsoleModule: the files of the page are not in ${shown(this.folder)}. In the sources run npm run compile. In a bundle leave luanest out of it.`,
+      `ConsoleModule: the files of the page are not in ${shown(this.folder)}. In the sources run npm run compile. For a bundle copy luanest/dist/libs/console/src/assets to this folder.`,
     );
   }
+}
+
+/** Returns the folder of this file. A bundle of ES modules has no `__dirname`, so there it is the folder of the file that Node.js runs. */
+function ownFolder(): string {
+  return typeof __dirname === 'undefined' ? dirname(process.argv[1] ?? '') : __dirname;
 }
 
 function assetOf(name: string, bytes: Buffer): Asset {

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
-import { messageOf, time } from '../../internal/src';
+import { CONSOLE, messageOf, time } from '../../internal/src';
 import type { ActionLog, End } from './action-log';
 import type { ActionRequest } from './console.input';
 import type {
@@ -136,12 +136,12 @@ export class ConsoleService {
   }
 
   private provided(className: string): unknown {
-    const wrapper = this.discovery.getProviders().find(({ instance }) => nameOf(instance) === className);
-    return wrapper?.instance;
+    return this.discovery.getProviders().find(({ instance }) => nameOf(instance) === className)?.instance;
   }
 }
 
-function nameOf(instance: unknown): string | undefined {
+/** Returns the name that a service of luanest has for the console. See DECISIONS.md: services-by-name */
+function nameOf(instance: unknown): unknown {
   if (typeof instance !== 'object' || instance === null) return undefined;
-  return (instance as { constructor?: { name?: string } }).constructor?.name;
+  return (instance.constructor as { [CONSOLE]?: string } | undefined)?.[CONSOLE];
 }

@@ -107,7 +107,7 @@ export interface SectionContext {
 }
 /**
  * Creates a section, such as that of the queues. Returns undefined if the app did not import the module of the lib. `app.find`
- * returns the provider of the app whose class has this name. A section imports only the types of its lib. So the console does not
+ * returns the service of luanest with this name, such as `LockService`. A section imports only the types of its lib. So the console does not
  * load libs that the app did not import.
  */
 export type SectionFactory = (

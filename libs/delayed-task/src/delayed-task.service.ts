@@ -23,6 +23,9 @@ export class DelayedTaskService
   extends DelayedTaskQueue
   implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown
 {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'DelayedTaskService';
+
   private readonly logger = new Logger(DelayedTaskService.name);
   private readonly queues: ReadonlyMap<string, { readonly parts: QueueParts; readonly queue: DelayedTaskQueue }>;
   private closing: Promise<void> | undefined;

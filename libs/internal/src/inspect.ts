@@ -15,6 +15,6 @@ export const REGISTRY: unique symbol = Symbol('luanest:registry');
 
 /**
  * Key of a method of services, `service[CONSOLE]()`. It returns what only `luanest/console` needs. Each service declares the type of the
- * result.
+ * result. On a class, the key of its name: the console finds services by it.
  */
 export const CONSOLE: unique symbol = Symbol('luanest:console');

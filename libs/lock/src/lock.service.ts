@@ -30,6 +30,9 @@ class Busy {
 
 /** Acquires and releases locks by name. Among all processes with the same key prefix, a name has one holder at a time. */
 export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'LockService';
+
   /** Locks of the `withLock` calls that the current code runs in. */
   private readonly context = new AsyncLocalStorage<readonly Lock[]>();
   private readonly acquirer: Acquirer;

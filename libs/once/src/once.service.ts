@@ -29,6 +29,9 @@ import { Runner, Runs } from './runs/runs';
  * so that it can refuse an earlier owner.
  */
 export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'OnceService';
+
   private readonly claims: Claims;
   private readonly runner: Runner;
 

@@ -1,7 +1,7 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { DelayedTaskService, TaskDefinition } from 'luanest/delayed-task';
 import type { StreamConsumerService, StreamDefinition } from 'luanest/stream-consumer';
-import { draining, SetupError } from '../../internal/src';
+import { CONSOLE, draining, SetupError } from '../../internal/src';
 import type { Page } from '../../worker/src';
 import type { ResolvedOutboxOptions } from './outbox.options';
 import { Relay } from './outbox.relay';
@@ -11,6 +11,9 @@ import type { OutboxMessageOptions, OutboxRow, OutboxStats, OutboxTaskOptions, S
 
 /** Transactional outbox: writes tasks and messages into a table in the app's SQL transactions, and sends them to Redis after the commit. */
 export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'OutboxService';
+
   private readonly table: OutboxTable;
   private readonly sender: OutboxSender;
   private readonly relay: Relay;

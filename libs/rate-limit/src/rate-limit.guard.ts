@@ -1,5 +1,5 @@
 import { type CanActivate, type ExecutionContext, Injectable, Logger, Optional } from '@nestjs/common';
-import { provided } from '../../internal/src';
+import { CONSOLE, provided } from '../../internal/src';
 import { otherAdapter, type RateLimitContextAdapter, WORK_KINDS } from './contexts/context-adapter';
 import { graphqlAdapter } from './contexts/graphql';
 import { clientOf, httpAdapter, type ProxiedRequest, ProxyWarnings } from './contexts/http';
@@ -30,6 +30,9 @@ type MarkedContext = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
  * request.
  */
 export class RateLimitEnforcer {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'RateLimitEnforcer';
+
   readonly plans: RoutePlans;
   private readonly adapters: ReadonlyMap<string, RateLimitContextAdapter>;
   private readonly responses: HttpResponses;

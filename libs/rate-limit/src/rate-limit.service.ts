@@ -24,6 +24,9 @@ const LOOK_RULES = 50;
  * In each call, `rule` is a rule object with a name, or the name of one of the module's rules.
  */
 export class RateLimitService {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'RateLimitService';
+
   private readonly resolved = new WeakMap<RateLimitRule, NamedRule>();
   private readonly byName: ReadonlyMap<string, NamedRule>;
   /** Rules of the module and of calls, by algorithm, window and name. */

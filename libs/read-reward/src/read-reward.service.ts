@@ -14,6 +14,9 @@ const input = new Checks('ReadRewardService', (message) => new InvalidInputError
 
 /** Grants points to users for distinct items that they read, up to a limit for each day, week, month or in total. */
 export class ReadRewardService {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'ReadRewardService';
+
   private readonly keys: RewardKeys;
   private readonly clock = new RewardClock();
   private readonly recorder: ReadRecorder;

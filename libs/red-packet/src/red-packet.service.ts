@@ -48,6 +48,9 @@ type GrabWatcher = (activityId: string, userId: string, result: Promise<GrabResu
  * _grant_ is a packet that a user has won.
  */
 export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'RedPacketService';
+
   private readonly logger = new Logger(RedPacketService.name);
   private readonly layouts: Layouts;
   private readonly soldOutUsers: SoldOutUsers;

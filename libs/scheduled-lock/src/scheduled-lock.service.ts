@@ -29,6 +29,9 @@ const CALLED: ByHand = { how: 'called directly', why: 'to get the status as a va
 
 /** Runs jobs under their locks, and reports the outcomes. */
 export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'ScheduledLockService';
+
   private readonly outcomes: OutcomeLog;
   private readonly ticks: Ticks;
   private readonly catchUps: CatchUps;

@@ -26,6 +26,9 @@ const NO_OPTIONS: RunOptions = Object.freeze({});
  * rejects a call at its deadline.
  */
 export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'ScriptRegistry';
+
   private readonly logger: Logger;
   private readonly scripts: RegisteredScripts;
   private readonly busy = new Set<Lane>();

@@ -65,6 +65,9 @@ const forgetting = new Checks('StreamConsumerService.forgetStream');
  * value that `defineStream` returned.
  */
 export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'StreamConsumerService';
+
   private readonly publisher: Publisher;
   private readonly letters: DeadLetters;
   private readonly ranges: RangeReplays;

@@ -21,7 +21,7 @@ const LINES = [
   'transport: the sum is 3, and 3 was noted',
   'red-packet: won, already-won, won, sold-out; audit ok',
   'metrics: started and stopped',
-  'console: 403 for nobody, ann may read, overview 200',
+  'console: 403 for nobody, ann may read 10 sections, overview 200, page 200',
   'closed',
 ];
 
@@ -79,9 +79,10 @@ export function expectOwnUsed({ code, stdout, stderr }: Ended): void {
   expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines, stderr: '', code: 0 });
 }
 
-/** Runs a bundle where nothing else is: no node_modules, and no `.lua`. */
+/** Runs a bundle where nothing else is but the files of the console's page: no node_modules, and no `.lua`. */
 export async function runAlone(app: FreshApp, bundle: string): Promise<Ended> {
   const cwd = mkdtempSync(join(folder(), 'bundle-'));
   cpSync(app.path(bundle), join(cwd, basename(bundle)));
+  cpSync(app.path('node_modules/luanest/dist/libs/console/src/assets'), join(cwd, 'assets'), { recursive: true });
   return app.withRedis([basename(bundle)], { cwd });
 }

@@ -27,7 +27,7 @@ const FACTORIES: readonly SectionFactory[] = [
 /**
  * Creates the sections of the libs whose modules the app imported.
  *
- * @param app `find` returns a provider of the app by the name of its class; undefined if there is none
+ * @param app `find` returns a service of the app by its name, such as `LockService`; undefined if there is none
  */
 export function createSections(app: { find(className: string): unknown }, context: SectionContext): Section[] {
   return FACTORIES.flatMap((factory) => factory(app, context) ?? []);

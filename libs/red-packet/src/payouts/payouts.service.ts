@@ -1,7 +1,7 @@
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { defineStream, type StreamConsumerService, type StreamStats, type Page } from 'luanest/stream-consumer';
-import { Checks, draining, INSPECT } from '../../../internal/src';
+import { Checks, CONSOLE, draining, INSPECT } from '../../../internal/src';
 import { KNOWN_WORK } from '../../../worker/src';
 import type { Activities } from '../activity/activities';
 import { PAYOUT_GROUP, type Layout } from '../buckets/layout';
@@ -32,6 +32,9 @@ type PayoutWatcher = (payout: Payout, message: { readonly stream: string; readon
  * InvalidInputError for an invalid id.
  */
 export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutdown {
+  /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
+  static readonly [CONSOLE] = 'RedPacketPayouts';
+
   private readonly runs = new Set<PayoutRunner>();
   private readonly outboxes: Outboxes;
   /** Definition of one stream that consists of the outboxes of all partitions. */

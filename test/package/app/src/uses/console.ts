@@ -1,6 +1,12 @@
 import { Module, type CanActivate, type ExecutionContext, type INestApplication } from '@nestjs/common';
 import { ConsoleModule } from 'luanest/console';
 
+interface Me {
+  readonly actor: string;
+  readonly role: string;
+  readonly sections: readonly unknown[];
+}
+
 const nameOf = (request: unknown): string | undefined =>
   (request as { headers: Record<string, string | undefined> }).headers['x-operator'];
 
@@ -23,7 +29,9 @@ export class ConsoleUse {}
 export async function useConsole(_app: INestApplication, url: string): Promise<string> {
   const refused = await fetch(`${url}/console/api/me`);
   const headers = { 'x-operator': 'ann' };
-  const me = (await (await fetch(`${url}/console/api/me`, { headers })).json()) as { actor: string; role: string };
+  const me = (await (await fetch(`${url}/console/api/me`, { headers })).json()) as Me;
   const overview = await fetch(`${url}/console/api/overview`, { headers });
-  return `${refused.status} for nobody, ${me.actor} may ${me.role}, overview ${overview.status}`;
+  const sees = `${me.actor} may ${me.role} ${me.sections.length} sections`;
+  const page = await fetch(`${url}/console/`, { headers });
+  return `${refused.status} for nobody, ${sees}, overview ${overview.status}, page ${page.status}`;
 }
