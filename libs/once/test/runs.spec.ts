@@ -103,14 +103,14 @@ describe('the signal of a run', () => {
 
   it('fires after maxLeaseMs; then the lease ends, and another owner gets the id', async () => {
     const { opened, open } = gate();
-    const options = { leaseMs: 400, retentionMs: 60_000 };
+    const options = { leaseMs: 2_000, retentionMs: 60_000 };
     let first: OnceRun | undefined;
-    const running = serviceWith({ maxLeaseMs: 700 }).run(id, options, async (run) => {
+    const running = serviceWith({ maxLeaseMs: 2_500 }).run(id, options, async (run) => {
       first = run;
       await opened;
     });
     await eventually(() => expect(first).toBeDefined());
-    expect(await reasonOf((first as OnceRun).signal)).toMatch(/it has run for at least its maxLeaseMs, 700 ms/);
+    expect(await reasonOf((first as OnceRun).signal)).toMatch(/it has run for at least its maxLeaseMs, 2500 ms/);
     const next = await eventually(async () => {
       const answer = await bench.once.run(id, terms, ({ fence }) => fence);
       expect(answer.status).toBe('ran');
