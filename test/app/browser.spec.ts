@@ -38,19 +38,27 @@ async function desk(options: Parameters<TestBrowser['open']>[1] = { locale: 'en-
 
 const says = (page: Page, id: string, text: RegExp) => page.locator(`#${id}`, { hasText: text }).waitFor(PATIENCE);
 
+/** Returns the middle of a packet in view. From now on, this packet falls so slowly that a busy browser still meets it there. */
+const SLOW_PACKET = `(() => {
+  for (const packet of document.querySelectorAll('.packet')) {
+    const { x, y, width, height } = packet.getBoundingClientRect();
+    if (y < 70 || y > 480) continue;
+    for (const fall of packet.getAnimations()) fall.playbackRate = 0.02;
+    return { x: x + width / 2, y: y + height / 2 };
+  }
+})()`;
+
 it('lets a visitor on a phone tap a falling packet, in Chinese, and shows the same packet ever after', async () => {
   await createActivity(app.url, admin, 'phone', 1, '8.88');
   const page = await open('/?rain=phone', { ...PHONE, reducedMotion: 'no-preference' });
   expect(await page.title()).toBe('红包雨');
-  // They fall all the time, so a place is asked for and tapped at once.
   const dialog = page.locator('dialog[open]');
   await waitUntil('a tap meets a packet', async () => {
     // The answer to an earlier tap may have been late.
     if (await dialog.isVisible()) return true;
-    const boxes = await Promise.all((await page.locator('.packet').all()).map((packet) => packet.boundingBox()));
-    const box = boxes.find((one) => one !== null && one.y > 70 && one.y < 480);
-    if (!box) return false;
-    await page.touchscreen.tap(box.x + 30, box.y + 45);
+    const place = await page.evaluate<{ x: number; y: number } | undefined>(SLOW_PACKET);
+    if (!place) return false;
+    await page.touchscreen.tap(place.x, place.y);
     const opened = dialog.waitFor({ timeout: 3_000 });
     return opened.then(() => true).catch(() => false);
   });

@@ -12,9 +12,9 @@ import { standaloneClient } from '../../script-registry/test/support';
 import { Assets } from '../src/assets';
 import { platforms } from './support';
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000);
 
-const PATIENCE = { timeout: 60_000 };
+const PATIENCE = { timeout: 150_000 };
 let browser: TestBrowser;
 const client = standaloneClient();
 let app: INestApplication | undefined;
