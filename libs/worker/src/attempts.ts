@@ -18,17 +18,17 @@ import type { ResolvedBackoff } from './backoff';
 import { type Failure, failureOf, readable } from './failure';
 import type { WorkLog } from './work-log';
 
-/** Time between two log lines about handlers that still run after their timeout, ms. */
+/** Pause between two log lines about handlers that still run after their timeout, ms. */
 const OVERTIME_AGAIN_MS = 60_000;
 /**
- * Longest time that a shutdown waits for the replies to the calls that hand work back, ms. After that it waits up to the same time again
- * for the replies to all other calls.
+ * At a shutdown, the worker gives unfinished tasks back to Redis. It waits this long for those replies, and then as long again for the
+ * replies to its other calls, ms.
  */
 const LAST_ANSWERS_MS = 2_000;
 
 /**
- * Counts the free slots of a worker. A handler needs one slot, so the number of slots limits how many handlers run at the same time.
- * Callers that need slots wait in a queue.
+ * Limits how many handlers of a worker run at the same time. Each running handler occupies one slot. Code that wants to start a handler
+ * reserves a slot first, and waits in a queue while all slots are occupied.
  */
 export class Capacity {
   private readonly waiting: { readonly most: number; readonly grant: (slots: number) => void }[] = [];
@@ -36,8 +36,8 @@ export class Capacity {
   private serving = false;
 
   /**
-   * @param slots number of slots
-   * @param freed called when slots became free and no caller waits
+   * @param slots number of handlers that may run at the same time
+   * @param freed function to call when a slot becomes free and no code waits for a slot
    */
   constructor(
     private slots: number,
@@ -69,8 +69,8 @@ export class Capacity {
     else if (this.serving) return;
     else if (this.slots >= next.most) this.serve();
     else {
-      // Often many attempts end in one turn of the event loop. So the first caller in the queue waits until the end of this turn, and gets
-      // the slots of all these attempts at once.
+      // Many handlers may end in one turn of the event loop. Waiting until the end of the turn gives the first waiting caller all of their
+      // slots at once, instead of one slot per call.
       this.serving = true;
       nextTurn(() => {
         this.serving = false;
@@ -94,14 +94,17 @@ export class Capacity {
   }
 }
 
-/** Repeats the calls of a worker to Redis until they succeed. Also tracks the work for which a shutdown must wait. */
+/**
+ * Makes a worker's calls to Redis, and repeats each call until it succeeds. A shutdown can wait for these calls, and for other promises
+ * that `track` got.
+ */
 export class Calls<During extends string> extends Retries<During> {
-  /** True after the shutdown has begun: the worker takes no more work. */
+  /** True once the app shuts down. The worker then takes no new tasks or messages. */
   closing = false;
   private isStopped = false;
   private readonly inFlight = new Set<Promise<unknown>>();
 
-  /** @param reportError called after each call that failed. `during` is the purpose of the call */
+  /** @param reportError function that gets the error of each failed call. `during` names the purpose of the call */
   constructor(readonly reportError: (during: During, error: unknown) => void) {
     super(reportError);
   }
@@ -110,20 +113,20 @@ export class Calls<During extends string> extends Retries<During> {
     return this.isStopped;
   }
 
-  /** Stops the repetition of calls: from now on, a call that fails is not repeated. */
+  /** Makes failed calls end instead of being repeated. */
   stop(): void {
     this.isStopped = true;
     this.close();
   }
 
-  /** Makes `settled` wait until `work` has ended. */
+  /** Makes `settled()` also wait until the promise `work` has ended. */
   track(work: Promise<unknown>): void {
     this.inFlight.add(work);
     const forget = (): void => void this.inFlight.delete(work);
     work.then(forget, forget);
   }
 
-  /** Resolves when no call and no tracked work is in flight. */
+  /** Resolves when no call to Redis is in flight, and every promise that `track` got has ended. */
   override async settled(): Promise<void> {
     while (this.size > 0 || this.inFlight.size > 0) {
       await super.settled();
@@ -132,7 +135,8 @@ export class Calls<During extends string> extends Retries<During> {
   }
 
   /**
-   * Repeats a call until it succeeds or the worker has stopped. Use it only for scripts that have no further effect when they run twice.
+   * Repeats a call to Redis until it succeeds or the worker has stopped. Use it only for scripts that have no further effect when they run
+   * twice.
    *
    * @returns undefined if the worker stopped first
    */
@@ -146,22 +150,26 @@ interface Timeouts {
 }
 
 /**
- * One run of a handler for a task or a message that this process has taken. The attempt is also a lease, whose signal the handler gets.
- * The lease is renewed only in libs where each task has a lease of its own (see `leases` of Work).
+ * One try to handle a task or a message: one run of the app's handler. The object is also this process's view of the lease of the task: if
+ * the lease is lost, the AbortSignal of the handler is aborted.
  */
 export abstract class Attempt extends Lease {
   readonly startedAt = time.monotonicMs();
   /**
-   * True after the outcome was decided, or the work was lost or handed back. What the handler returns or throws after this has no effect.
+   * True once the result of this attempt is fixed: success, failure, timeout, or given back to Redis. A value that the handler returns or
+   * throws later is ignored.
    */
   decided = false;
-  /** True while the handler runs. The outcome may be decided before the handler ends. */
+  /** True while the handler runs. A handler may still run after its attempt was counted as failed, for example after a timeout. */
   running = false;
-  /** True if the work was lost while the handler ran. No outcome is sent to Redis, but a shutdown still waits for the handler. */
+  /**
+   * True if another process took over the task while this handler was running. This process then reports no result to Redis, but a shutdown
+   * still waits for the handler.
+   */
   orphaned = false;
-  /** Error of the timeout; undefined before the timeout. After the timeout, the handler may still end within `abortGraceMs`. */
+  /** The TimeoutError once the handler has exceeded `timeoutMs`; undefined before. */
   timeout: Error | undefined;
-  /** The `Attempts` object that handles the timeout; undefined before the handler begins. */
+  /** Object to notify when `timeoutMs` is over. Undefined until the handler starts. */
   timeouts: Timeouts | undefined;
 
   /** Number of this attempt, from 1. */
@@ -169,7 +177,7 @@ export abstract class Attempt extends Lease {
   /** Maximum number of attempts of the task or message. */
   abstract get attempts(): number;
   abstract get backoff(): ResolvedBackoff;
-  /** Name of the work for errors and logs, such as `message 0:1-0`. */
+  /** Name of the task or message for errors and logs, such as `message 0:1-0`. */
   abstract get label(): string;
 
   override alarm(now: number): void {
@@ -178,59 +186,70 @@ export abstract class Attempt extends Lease {
 
   override lose(error: LostError): void {
     if (!this.decided) return super.lose(error);
-    // The outcome is being sent. Perhaps Redis has stored it already and has therefore removed the lease.
+    // The result of the handler is on its way to Redis. A missing lease may only mean that Redis has stored the result and removed the
+    // lease, so this is not a loss yet.
     this.renewAt = time.monotonicMs() + this.leaseMs / 3;
   }
 
   /**
-   * Called when the lease has ended by the clock of this process. In Redis, the lease may not have ended yet, so this process continues
-   * to renew it.
+   * By the clock of this process, the lease has ended. Redis may still have the lease, because its clock differs, so the handler is only
+   * asked to stop, and the renewals go on.
    */
   protected override lapse(error: LostError): void {
     this.abort(error);
   }
 }
 
-/** Functions with which a lib runs and settles its attempts: it stores their outcomes in Redis. Only `call` may throw. */
+/**
+ * Functions that a lib, such as stream-consumer, provides to run handlers: one calls a handler, the others store its result in Redis. Only
+ * `call` may throw.
+ */
 export interface Work<A extends Attempt> {
-  /** Calls the handler of an attempt. The handler may throw. It may return a value, a promise, a thenable or an Observable. */
+  /** Calls the app's handler. The handler may return a value, a promise, a thenable or an Observable. */
   call(attempt: A): unknown;
-  /** Settles an attempt whose handler succeeded. Calls `Attempts.forget` when Redis has replied. */
+  /** Stores in Redis that the handler succeeded. Calls `Attempts.forget` after the reply. */
   succeed(attempt: A, value: unknown): void;
-  /** Settles an attempt that failed, or whose handler used `retryLater` or `deadLetter`. Calls `forget` when Redis has replied. */
+  /**
+   * Stores in Redis that the attempt failed, or that the handler used `retryLater` or `deadLetter`. Calls `Attempts.forget` after the
+   * reply.
+   */
   fail(attempt: A, failure: Failure): void;
-  /** Called when a handler has ended. The outcome of the attempt may have been decided earlier. */
+  /** Called each time a handler has ended, even if its attempt was already counted as failed after a timeout. */
   ended?(attempt: A): void;
-  /** Codes of errors of luanest after which no attempt follows, in addition to `INVALID_OUTCOME`. */
+  /**
+   * Error codes of luanest that a retry cannot fix. A handler that throws such an error is not retried. `INVALID_OUTCOME` is always one of
+   * them.
+   */
   readonly final?: readonly string[];
-  /** Object that renews the leases of attempts. Default: nothing renews them, because attempts have no leases of their own. */
+  /**
+   * Object that renews the leases in Redis while handlers run. Default: no renewal, for modules whose tasks or messages have no lease each.
+   */
   readonly leases?: LeaseOwner<A>;
 }
 
 const NO_LEASES: LeaseOwner<never> = { renew: () => Promise.resolve([]), renewalFailed: () => undefined };
 
-/** Limits of `Attempts`. */
 interface Limits extends ResolvedShutdown {
   readonly concurrency: number;
 }
 
 /**
- * Manages the attempts of one worker that are in flight. Runs each handler in a slot, decides the outcome of each attempt once, fires
- * signals, and ends the attempts at a shutdown. A handler keeps its slot until the handler ends. But the attempt gives up the task or
- * message `abortGraceMs` after the timeout, even if the handler still runs.
+ * Runs the handlers of one worker. Limits how many run at the same time, applies timeouts, reports exactly one result per attempt, and
+ * waits for the handlers at a shutdown. After a timeout, the task is released `abortGraceMs` later, but its handler keeps its slot until
+ * the handler has really ended.
  * See DECISIONS.md: slot-until-the-handler-ends
  */
 export class Attempts<A extends Attempt> implements Timeouts {
   readonly capacity: Capacity;
-  /** Attempts whose outcome Redis does not have yet, and orphaned attempts (see `orphaned`). */
+  /** Attempts whose result is not stored in Redis yet, and attempts whose task was lost while the handler still runs. */
   private readonly book: LeaseBook<A>;
-  /** Attempts that have failed because of their timeout, but whose handlers still run. Each of these handlers keeps its slot. */
+  /** Attempts that have failed with a timeout, but whose handlers have not ended. Each of them still occupies a slot. */
   private readonly overtime = new Set<A>();
   private idle: (() => void)[] = [];
   private handlers = 0;
   private overtimeTimer: Timer | undefined;
 
-  /** @param freed called when slots became free and no call of `capacity.reserve` waits for them */
+  /** @param freed function to call when a slot becomes free and no code waits for a slot */
   constructor(
     private readonly work: Work<A>,
     private readonly limits: Limits,
@@ -241,24 +260,26 @@ export class Attempts<A extends Attempt> implements Timeouts {
     this.book = new LeaseBook<A>(work.leases ?? NO_LEASES);
   }
 
-  /** Attempts whose outcome Redis does not have yet, and orphaned attempts (see `orphaned`). */
+  /** Attempts whose result is not stored in Redis yet, and attempts whose task was lost while the handler still runs. */
   get all(): readonly A[] {
     return this.book.all;
   }
 
-  /** Number of handlers that run, including those that run on after their outcome is decided. */
+  /** Number of handlers that run now, including handlers that have exceeded their timeout. */
   get running(): number {
     return this.handlers;
   }
 
-  /** Adds an attempt whose handler will not be called. The caller of `add` must decide the outcome of the attempt and release its slot. */
+  /**
+   * Adds an attempt whose handler will not run, for example because no handler exists. The caller must set its result, and release its
+   * slot.
+   */
   add(attempt: A): void {
     this.book.add(attempt);
   }
 
   /**
-   * Calls the handler of an attempt, and settles the attempt when the handler has ended. The caller must have reserved a slot. Never
-   * throws.
+   * Starts the handler of an attempt, and stores the result when the handler ends. The caller must have reserved a slot. Never throws.
    *
    * @param timeoutMs longest time that the handler may run, ms
    */
@@ -276,32 +297,32 @@ export class Attempts<A extends Attempt> implements Timeouts {
   }
 
   /**
-   * Renews the leases of the attempts that `which` selects now, because these leases may no longer exist in Redis. If they do not exist,
-   * the reply of the renewal makes the signals fire.
+   * Renews the selected leases at once, for example after a reconnect. If Redis has lost a lease, the renewal detects this, and the
+   * handler's AbortSignal is aborted.
    */
   renewNow(which: (attempt: A) => boolean): void {
     for (const attempt of this.all) if (which(attempt)) this.book.renewNow(attempt);
   }
 
-  /** Removes an attempt. Called when Redis has its outcome, or when no outcome will be sent. */
+  /** Removes an attempt, because its result is stored in Redis, or because it will have no result. */
   forget(attempt: A): void {
     this.book.remove(attempt);
     if (this.all.length === 0) for (const resolve of this.idle.splice(0)) resolve();
   }
 
-  /** Resolves when Redis has the outcomes of all attempts, and the handlers of orphaned attempts have ended. */
+  /** Resolves when all results are stored in Redis, and the handlers of lost tasks have ended. */
   async untilIdle(): Promise<void> {
     while (this.all.length > 0) await new Promise<void>((resolve) => this.idle.push(resolve));
   }
 
   /**
-   * Ends the attempts of a worker at a shutdown. Waits at most `drainMs` until the handlers have ended and Redis has their outcomes. Then
-   * fires the signals of the handlers that still run, waits at most `abortGraceMs`, and hands their work back. Finally waits for the
-   * replies to the calls in flight, and ends the renewal of leases.
+   * Ends the attempts of a worker at a shutdown. Waits up to `drainMs` until the handlers have ended and their results are in Redis. Then
+   * aborts the AbortSignals of the remaining handlers, waits up to `abortGraceMs`, and gives their tasks back to Redis. Finally waits for
+   * the replies to the calls in flight, and stops renewing leases.
    *
-   * @param taking resolves when all calls that take work have ended
+   * @param taking promise that resolves when all calls that fetch tasks have ended
    * @param calls calls to Redis that are in flight
-   * @param handBack function that hands the work of attempts back, so that these attempts do not count
+   * @param handBack function that gives unfinished tasks back to Redis, without counting the attempt
    */
   async drain(
     taking: Promise<unknown>,
@@ -319,25 +340,24 @@ export class Attempts<A extends Attempt> implements Timeouts {
       await endsWithin(LAST_ANSWERS_MS, handBack(left));
       for (const attempt of this.all.filter(({ orphaned }) => orphaned)) this.forget(attempt);
     }
-    // If a call that takes work ends now, its work is handed back by a further call. Also, outcomes such as acknowledgements may wait to
-    // be sent together. So it is not enough to wait for the calls that are in flight now.
+    // A call that fetches tasks may end only now, and its tasks are given back by another call. Also, acknowledgements may still wait to be
+    // sent together. So waiting only for the calls in flight at this moment would miss some calls.
     const answered = taking.then(() => Promise.all([this.untilIdle(), calls.settled()]));
     await endsWithin(LAST_ANSWERS_MS, answered);
     time.clearTimer(this.overtimeTimer);
-    // No lease is renewed after this.
     for (const attempt of [...this.all]) this.book.remove(attempt);
   }
 
   private follow(attempt: A, returned: unknown): void {
     if (typeof returned !== 'object' || returned === null) this.returned(attempt, returned);
     else if (isThenable(returned)) {
-      // A thenable may call both callbacks, even several times. `Promise.resolve` returns a promise that settles once.
+      // A thenable may call its callbacks several times. `Promise.resolve` makes sure that only the first call counts.
       Promise.resolve(returned).then(
         (value) => {
           try {
             this.follow(attempt, value);
           } catch {
-            // The value is a Proxy that throws when its type is read. The handler has still succeeded.
+            // Reading the type of the value has thrown, because the value is a Proxy. The handler succeeded nevertheless.
             this.returned(attempt, undefined);
           }
         },
@@ -358,11 +378,12 @@ export class Attempts<A extends Attempt> implements Timeouts {
   private threw(attempt: A, thrown: unknown): void {
     this.ended(attempt);
     const error = readable(thrown);
-    // After a timeout, the handler probably throws because its signal fired. So the attempt fails with the error of the timeout.
+    // A handler that throws after its timeout probably does so because its AbortSignal was aborted. So the attempt is reported as timed
+    // out, not with the thrown error.
     this.fail(attempt, unfinishedOutcome(error) ?? attempt.timeout ?? error);
   }
 
-  /** Called when a handler has ended. Frees its slot. The outcome of the attempt may have been decided earlier. */
+  /** Frees the slot of a handler that has ended. The attempt may have been counted as failed before, for example after a timeout. */
   private ended(attempt: A): void {
     attempt.running = false;
     this.handlers -= 1;
@@ -378,18 +399,18 @@ export class Attempts<A extends Attempt> implements Timeouts {
     this.work.fail(attempt, failureOf(error, attempt, this.work.final));
   }
 
-  /** Called when `timeoutMs` is over, and again when `abortGraceMs` is over. @param now time by `time.monotonicMs()` */
+  /** Called twice: when `timeoutMs` is over, and when `abortGraceMs` after it is over. @param now the time by `time.monotonicMs()` */
   timeOut(attempt: A, now: number): void {
     if (attempt.decided) return;
     if (attempt.timeout !== undefined) {
-      // The handler keeps its slot until it has ended.
+      // A handler that ignores its AbortSignal keeps its slot until it ends.
       if (attempt.running) this.runsOver(attempt);
       this.fail(attempt, attempt.timeout);
       return;
     }
     const tookMs = Math.round(now - attempt.startedAt);
     attempt.timeout = new TimeoutError(`The handler of ${attempt.label} did not end within ${tookMs} ms.`);
-    // Keeps the lease for up to abortGraceMs more, so that the handler can end before a retry begins.
+    // The task is kept for up to `abortGraceMs` more. So the handler can end before a retry of the same task begins.
     attempt.alarmAt = now + this.limits.abortGraceMs;
     this.book.watch(attempt);
     attempt.abort(attempt.timeout);
@@ -415,7 +436,7 @@ function isThenable(value: object): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function';
 }
 
-/** Returns true for an Observable. Returns false for a Proxy that throws. */
+/** Returns true for an Observable. Returns false for a Proxy that throws when it is read. */
 function isStream(value: object): value is Observable<unknown> {
   try {
     return isObservable(value);

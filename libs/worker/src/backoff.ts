@@ -16,7 +16,6 @@ export interface Backoff {
 export type ResolvedBackoff = Required<Backoff>;
 
 const KNOWN: KnownOptions<Backoff> = { delayMs: true, factor: true, maxDelayMs: true };
-/** Longest pause: 100 years, ms. */
 const MOST_MS = 36_500 * 86_400_000;
 const HOUR_MS = 3_600_000;
 

@@ -1,6 +1,6 @@
 import type { KnownOptions } from '../../internal/src';
 
-/** Fields that dead letters of tasks and of messages have in common. */
+/** Fields of a dead letter: a task or a message that is not retried any more. */
 export interface DeadWork<Payload = unknown> {
   /** Id for `replay` and `drop`. */
   readonly id: string;

@@ -12,25 +12,22 @@ import {
 export interface EnhancedHandler {
   readonly instance: object;
   readonly name: string;
-  /** The method's function, on which decorators have stored their metadata. */
+  /** Function of the method. Its decorators have stored their metadata on this function. */
   readonly method: object;
-  /** Type of the Nest execution context, which `context.getType()` returns. */
+  /** Name that `context.getType()` returns to guards, pipes, interceptors and filters, such as `stream`. */
   readonly contextType: string;
   readonly parameters: PipedParameters;
-  /**
-   * Returns the arguments for the method. `values` are the parameters after the pipes; `args` are the arguments of the call before the
-   * pipes.
-   */
+  /** Returns the arguments to call the method with. `values` are the parameters after the pipes ran; `args` are the arguments before. */
   readonly arguments: (values: unknown[], args: readonly unknown[]) => unknown[];
-  /** Returns the result of a handler that succeeded. `ran` has the values that the method and the interceptors returned. */
+  /** Returns the result of a handler that succeeded. `ran` holds what the method returned, and what the interceptors made of it. */
   readonly value: (ran: EnhancedResult) => unknown;
 }
 
 /**
- * Returns a handler that calls a method with the guards, pipes, interceptors and filters of the method, its class and the app. If the
- * interceptors let an error through, the attempt has failed. An exception filter may return or throw `retryLater()` or `deadLetter()`, or
- * throw another error. All other values that a filter returns are ignored. If the method returns or throws `retryLater()` or
- * `deadLetter()`, this outcome counts even if an interceptor changed or caught it.
+ * Returns a handler that runs a method with its guards, pipes, interceptors and exception filters, those of its class and those of the app.
+ * The attempt fails if an error leaves the interceptors. An exception filter may return or throw `retryLater()` or `deadLetter()`, or throw
+ * another error; any other value that a filter returns is ignored. If the method itself returns or throws `retryLater()` or `deadLetter()`,
+ * this counts, even if an interceptor replaces or catches it.
  * See DECISIONS.md: filters-cannot-succeed
  *
  * @returns a handler that throws InvalidInputError if the method is no longer a function
@@ -41,7 +38,7 @@ export function enhanceHandler(contexts: ExternalContextCreator, handler: Enhanc
   const { run, filter } = withEnhancers(contexts, {
     ...{ instance, name, method, contextType, parameters },
     invoke: (values, args) => {
-      // Reads the method at each call, because the app may have replaced it, for example for tracing.
+      // The method is read at each call, because the app may have replaced it, for example for tracing.
       const current = (instance as Record<string, unknown>)[name];
       if (typeof current !== 'function')
         throw new InvalidInputError(`${where} is no longer a function.`, { code: 'INVALID_OUTCOME' });
@@ -53,7 +50,8 @@ export function enhanceHandler(contexts: ExternalContextCreator, handler: Enhanc
     try {
       ran = await run(...args);
     } catch (error) {
-      // Filters do not get `retryLater()` and `deadLetter()`: a filter that catches everything would report them as errors.
+      // `retryLater()` and `deadLetter()` are not errors, so exception filters must not see them. A filter for all exceptions would report
+      // them.
       if (unfinishedOutcome(error)) throw error;
       const filtered = unfinishedOutcome(await filter(error, ...args));
       if (filtered) return filtered;
@@ -61,6 +59,6 @@ export function enhanceHandler(contexts: ExternalContextCreator, handler: Enhanc
     }
     return unfinishedOutcome(ran.result) ?? unfinishedOutcome(ran.returned?.value) ?? value(ran);
   };
-  // Logs show the handler by its name.
+  // The name of the function appears in logs.
   return Object.defineProperty(enhanced, 'name', { value: where });
 }

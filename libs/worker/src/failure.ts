@@ -2,12 +2,11 @@ import { LuanestError, oneLine, unfinishedOutcome } from '../../internal/src';
 import { delayAfter, type ResolvedBackoff } from './backoff';
 
 const MAX_ERROR_CHARS = 1_000;
-/** Text for the log and for the task or message, if the handler used `retryLater`. */
 const ASKED = 'the handler asked for another attempt';
-/** Text for the log if the handler used `deadLetter`. The log does not contain the reason, because it may contain private data. */
+/** Logged instead of the reason that the handler passed to `deadLetter`, because that reason may contain private data. */
 const GIVEN_UP = 'the handler gave up with deadLetter()';
 
-/** Decision about a task or message after an attempt that did not succeed. */
+/** Decision about a task or message after an attempt that did not succeed: a retry or a dead letter. */
 export interface Failure {
   /**
    * `retry`: another attempt follows, with the next number. `postpone`: another attempt follows, with the same number, because this
@@ -16,11 +15,11 @@ export interface Failure {
   readonly verdict: 'retry' | 'postpone' | 'dead-letter';
   /** Pause before the next attempt, ms; 0 for a dead letter. */
   readonly delayMs: number;
-  /** Reason of the failure, which Redis stores with the task or message. */
+  /** Reason why the attempt failed. Redis stores this text with the task or message. */
   readonly text: string;
   /** The error for events and logs; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error?: unknown;
-  /** Text that is logged if `error` is undefined. */
+  /** Text for the log if there is no `error`. */
   readonly note?: string;
 }
 
@@ -31,11 +30,11 @@ interface FailedAttempt {
 }
 
 /**
- * Decides what happens after an attempt that timed out, or whose handler threw a value or returned an outcome (`retryLater` or
- * `deadLetter`). Never throws.
+ * Decides if a task or message is retried or becomes a dead letter, after its handler timed out, threw, or used `retryLater` or
+ * `deadLetter`. Never throws.
  *
- * @param value error, thrown value or outcome
- * @param final codes of errors of luanest after which no attempt follows, in addition to `INVALID_OUTCOME`
+ * @param value the error, the thrown value, or the result of `retryLater` or `deadLetter`
+ * @param final error codes of luanest that a retry cannot fix; `INVALID_OUTCOME` is always one of them
  */
 export function failureOf(value: unknown, work: FailedAttempt, final: readonly string[] = []): Failure {
   const isLast = work.attempt >= work.attempts;
@@ -68,7 +67,7 @@ export function errorText(error: unknown): string {
   return storable(text);
 }
 
-/** Returns the first 1,000 characters of a text, as one line of well-formed Unicode. */
+/** Shortens a text for Redis: its first 1,000 characters, as one line of well-formed Unicode. */
 export function storable(text: string): string {
   return oneLine(text.slice(0, MAX_ERROR_CHARS)).toWellFormed();
 }
@@ -82,7 +81,7 @@ export function hasCode(value: unknown, codes: readonly string[]): boolean {
   }
 }
 
-/** Returns the value that a handler threw. If the value is a Proxy that throws when its type is read, returns a new Error instead. */
+/** Returns the value that a handler threw. A thrown Proxy may throw again when it is read, so a new Error replaces such a Proxy. */
 export function readable(thrown: unknown): unknown {
   try {
     void (thrown instanceof Error);

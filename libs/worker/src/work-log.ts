@@ -2,14 +2,15 @@ import { Logger } from '@nestjs/common';
 import { thrownKind, thrownText, time } from '../../internal/src';
 import { hasCode } from './failure';
 
-/** Maximum number of log lines per second about failed attempts that are retried. */
+/** Maximum number of log lines per second about failed attempts that will be retried. */
 const MOST_FAILURES = 10;
 /** Shortest time between two log lines about failed calls to Redis, ms. */
 const CALL_AGAIN_MS = 30_000;
-/** Maximum number of different problems for which the time of the last log line is kept. Further problems are not logged. */
+/**
+ * Maximum number of different problems that this class remembers, so that it does not log them too often. Further problems are not logged.
+ */
 const MOST_PROBLEMS = 1_000;
 
-/** Attempt that a log line is about. */
 export interface LoggedAttempt {
   /** Name of the task or message for the log line, such as `task "mail" (id "a")` or `message 0:1-0`. */
   readonly named: string;
@@ -18,8 +19,8 @@ export interface LoggedAttempt {
 }
 
 /**
- * Writes the log lines of a worker. If a handler threw an error, the line has the class of the error, but not its message, because the
- * message may contain secrets of the app. Only the messages of some errors of luanest are logged.
+ * Writes the log lines of a worker. For an error of the app, a line has only the class of the error, because the message may contain
+ * secrets. The messages of some errors of luanest are logged.
  */
 export class WorkLog {
   protected readonly logger: Logger;
@@ -31,7 +32,7 @@ export class WorkLog {
   /**
    * @param lib context of the Nest logger, such as `DelayedTask`
    * @param where first words of each line, such as `Queue mails`
-   * @param own codes of errors of this lib whose messages are logged, because they never contain a payload
+   * @param own error codes whose messages may be logged, because they never contain a payload
    */
   constructor(
     lib: string,
@@ -42,8 +43,8 @@ export class WorkLog {
   }
 
   /**
-   * Logs a failed attempt that is retried. Logs at most ten lines per second. The next line after that has the number of attempts that
-   * were not logged.
+   * Logs a failed attempt that will be retried. Logs at most ten lines per second; the next line then reports how many failures were not
+   * logged.
    */
   failed({ named, attempt, attempts }: LoggedAttempt, error: unknown, delayMs: number): void {
     const now = time.monotonicMs();
@@ -64,8 +65,8 @@ export class WorkLog {
   /**
    * Logs that a task or message is a dead letter.
    *
-   * @param why the reason: a text of luanest, or `{ error }` with the last error
-   * @param unless text for an exception that luanest cannot exclude, such as `, unless it was deleted,`
+   * @param why the reason as a text, or `{ error }` with the last error
+   * @param unless phrase to add if luanest cannot be sure that a dead letter was stored, such as `, unless it was deleted,`
    */
   dead({ named, attempt, attempts }: LoggedAttempt, why: string | { readonly error: unknown }, unless = ''): void {
     const reason = typeof why === 'string' ? why : this.kindOf(why.error);
@@ -88,7 +89,7 @@ export class WorkLog {
     );
   }
 
-  /** Logs that a call to Redis failed. Logs at most one line in 30 s. @param during purpose of the call */
+  /** Logs that a call to Redis failed, at most once in 30 s. @param during purpose of the call, such as `renew` */
   callFailed(during: string, error: unknown): void {
     if (!this.isNews('call', CALL_AGAIN_MS)) return;
     this.logger.warn(
@@ -98,8 +99,8 @@ export class WorkLog {
   }
 
   /**
-   * Returns true if a problem must be logged now, because it was not logged in the last `againMs` (ms). Only the first 1,000 different
-   * problems are logged.
+   * Returns true if a problem should be logged now, because it was not logged during the last `againMs` milliseconds. Only the first 1,000
+   * different problems are logged.
    */
   protected isNews(problem: string, againMs: number): boolean {
     const now = time.monotonicMs();
@@ -109,7 +110,9 @@ export class WorkLog {
     return true;
   }
 
-  /** Returns the class of a thrown value. For some errors of luanest also returns the message, which never contains a payload. */
+  /**
+   * Returns the class of a thrown value for the log. For some errors of luanest also returns the message, which never contains a payload.
+   */
   protected kindOf(error: unknown): string {
     const kind = thrownKind(error);
     if (!hasCode(error, ['TIMEOUT', 'INVALID_OUTCOME', ...this.own])) return kind;
