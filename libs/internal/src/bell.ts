@@ -1,22 +1,21 @@
 import { time, type Timer } from './time';
 
-/** Longest pause between two calls of `ring` while the subscription fails, ms. */
+/** While Redis cannot be subscribed to, a Bell calls `ring` at least once in this time, ms. */
 const MUTE_RING_MS = 1_000;
 
-/** Waits for 16 microtasks: more than `listen` of ScriptRegistry needs if the subscription exists already. */
+/** Waits for 16 microtasks. `ScriptRegistry.listen` resolves in fewer if its subscription exists already. */
 async function manyMicrotasks(): Promise<void> {
   for (let i = 0; i < 16; i++) await Promise.resolve();
 }
 
-/** The part of ScriptRegistry that a Bell needs. */
 interface Channels {
   listen(key: string, listener: (message?: string) => void): Promise<() => void>;
 }
 
 /**
- * Listens to a sharded Pub/Sub channel, and calls `ring` at each message. Also calls `ring` whenever messages may have been missed: when
- * the subscription has ended, when a new subscription begins, and each second while there is no subscription. So code that waits for
- * `ring` need not poll Redis.
+ * Wakes code that waits for a change in Redis, so that the code need not poll. A Bell listens to a sharded Pub/Sub channel, and calls
+ * `ring` at each message. It also calls `ring` whenever it may have missed a message: when the subscription ends or begins, and about once
+ * a second while there is no subscription.
  */
 export class Bell {
   private listening = false;
@@ -30,9 +29,9 @@ export class Bell {
   };
 
   /**
-   * @param ring called with the text of each message, and without a text when messages may have been missed. `begins` is true if it is
-   *   called because a subscription begins
-   * @param failed called with the error when a subscription failed
+   * @param ring function to call with the text of each message, or without a text if messages may have been missed. `begins` is true if a
+   *   subscription has just begun
+   * @param failed function to call with the error when a subscription fails
    */
   constructor(
     private readonly channels: Channels,
@@ -42,28 +41,28 @@ export class Bell {
   ) {}
 
   /**
-   * Listens to the channel, unless this Bell listens already. Call `listen` before each wait, because each call of `ring` may mean that
-   * the subscription has ended. While the subscription exists, `listen` sends no command.
+   * Subscribes to the channel. Does nothing while the subscription exists. Call `listen` before each wait, because the subscription may
+   * have ended since the last one.
    */
   listen(): void {
     if (this.listening || this.closed) return;
     this.listening = true;
-    // If the subscription existed before, `listen` resolves after a few microtasks, and no message was missed. A new subscription needs a
-    // reply of Redis, which takes longer. Waiting for the next turn of the event loop would not show the difference, because the reply
-    // may arrive in this turn.
+    // `listen` of ScriptRegistry returns a promise both for an existing and for a new subscription. Only a new one may have missed
+    // messages, and needs a reply of Redis, which takes longer than a few microtasks. A wait for the next turn of the event loop would be
+    // too long: the reply may arrive in that turn.
     let isNew = false;
     void manyMicrotasks().then(() => (isNew = true));
     this.channels.listen(this.channel, this.heard).then(
       (stop) => {
         this.stop = stop;
         if (this.closed) stop();
-        // A new subscription did not get messages that were published before.
+        // Messages that were published before the subscription began are lost.
         else if (isNew) this.ring(true);
       },
       (error: unknown) => {
         if (this.closed) return;
         this.failed(error);
-        // The pause is random, so that not all processes call `ring` at the same time.
+        // The random part keeps many processes from asking Redis at the same moment.
         this.retry = time.setTimer(() => this.heard(), MUTE_RING_MS * (0.8 + Math.random() * 0.2));
         this.retry.unref();
       },

@@ -1,16 +1,16 @@
 import { InvalidOptionError } from './errors';
 import { shown } from './printable';
 
-/** Function that creates the error for an invalid value. It gets the message. */
+/** Function that turns the message about an invalid value into the error to throw. */
 export type Refusal = (message: string) => Error;
 
-/** Object whose keys are the names of all options in `T`. If a name is missing or unknown, the object does not compile. */
+/** Type of an object that lists the names of all options in `T` as keys. The compiler reports a missing or an unknown name. */
 export type KnownOptions<T> = Readonly<Record<keyof T, unknown>>;
 
 /** Longest delay of a Node timer, ms. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Results of `Object.prototype.toString` for objects that may hold options. `[object Module]` is the result for `import * as`. */
+/** Objects that may hold options, by their `Object.prototype.toString`. `[object Module]` is what `import * as` returns. */
 const OBJECTS: readonly string[] = ['[object Object]', '[object Module]'];
 
 const kindOf = (value: unknown): string => Object.prototype.toString.call(value);
@@ -21,8 +21,8 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * Returns true if the object is an instance of a class: its prototype has a prototype itself. The prototype is not compared with
- * Object.prototype, because each realm (such as a `vm` context) has its own Object.prototype.
+ * Returns true if the object is an instance of a class: its prototype has a prototype itself. A comparison with Object.prototype would fail
+ * for plain objects of a `vm` context, which has its own.
  */
 function hasClass(object: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
@@ -46,8 +46,8 @@ export function isIdOf(value: unknown, maxChars: number): value is string {
  */
 export class Checks {
   /**
-   * @param where owner of the options, such as `LockModule` or `@Once on Jobs.send`. Errors begin with it. Empty: errors have no owner
-   * @param refusal function that creates the errors. Default: creates an InvalidOptionError
+   * @param where owner of the options, such as `LockModule` or `@Once on Jobs.send`. Errors begin with this text, unless it is empty
+   * @param refusal function that creates the error for a message. Default: creates an InvalidOptionError
    * @param path name of the option that contains the checked options, such as `breaker`. Default: none
    */
   constructor(
@@ -56,17 +56,17 @@ export class Checks {
     private readonly path = '',
   ) {}
 
-  /** Returns checks for the options inside an option, such as `breaker` or `rules[0]`. */
+  /** Returns the checks for an option that is an object itself, such as `breaker` or `rules[0]`. Errors then contain its name. */
   in(name: string): Checks {
     return new Checks(this.where, this.refusal, this.nameOf(name));
   }
 
-  /** Returns an error. The message begins with the owner of the options. @param sentence the problem and its solution */
+  /** Creates an error whose message begins with the owner of the options. @param sentence the problem, and how to solve it */
   error(sentence: string): Error {
     return this.refusal(this.where === '' ? sentence : `${this.where}: ${sentence}`);
   }
 
-  /** Throws the error for an invalid value. @param expected what is allowed, such as `true or false` */
+  /** Throws the error for an invalid option. @param expected the values that are allowed, such as `true or false` */
   refuse(name: string, value: unknown, expected: string): never {
     const seen = this.nameOf(name);
     throw this.error(`${seen === '' ? 'The options are' : `${seen} is`} ${shown(value)}. Expected ${expected}.`);
@@ -89,7 +89,7 @@ export class Checks {
     return typeof value === 'boolean' ? value : this.refuse(name, value, 'true or false');
   }
 
-  /** Checks for text that matches a pattern. @param expected describes it, such as `1 to 100 letters or digits` */
+  /** Checks for text that matches a pattern. @param expected the pattern in words, such as `1 to 100 letters or digits` */
   text(name: string, value: unknown, pattern: RegExp, expected: string): string {
     return typeof value === 'string' && pattern.test(value) ? value : this.refuse(name, value, expected);
   }
@@ -107,7 +107,7 @@ export class Checks {
     return this.refuse(name, value, quoted.length < 3 ? quoted.join(' or ') : `one of ${quoted.join(', ')}`);
   }
 
-  /** Checks for a function. @param purpose end of the phrase `a function ...` in the error, such as `from the request to the user's id` */
+  /** Checks for a function. @param purpose words after `a function` in the error, such as `from the request to the user's id` */
   fn<T>(name: string, value: T, purpose = ''): T {
     return typeof value === 'function' ? value : this.refuse(name, value, `a function ${purpose}`.trimEnd());
   }
@@ -116,13 +116,13 @@ export class Checks {
     return value === undefined ? undefined : this.fn(name, value, purpose);
   }
 
-  /** Checks for an array. @param expected describes it, such as `an array of rules` */
+  /** Checks for an array. @param expected the allowed value in words, such as `an array of rules` */
   list(name: string, value: unknown, expected = 'an array'): readonly unknown[] {
     return Array.isArray(value) ? (value as readonly unknown[]) : this.refuse(name, value, expected);
   }
 
   /**
-   * Checks for an object that may hold options: not an array, Map or Promise.
+   * Checks for an object that can hold options. Refuses an array, a Map and a Promise.
    *
    * @param name name of the option; empty for the options object itself
    */
@@ -136,7 +136,7 @@ export class Checks {
   }
 
   /**
-   * Checks for an object that has only known options. The names are not checked if the object is an instance of a class.
+   * Checks for an object that has no unknown options. Accepts any instance of a class, without looking at its names.
    *
    * @param name name of the option; empty for the options object itself
    */

@@ -3,18 +3,18 @@ import { LuanestError } from './errors';
 import type { Method } from './handlers';
 
 export interface Decorated {
-  /** `Class` or `Class.method`. */
+  /** Place of the decorator for errors: `Class` or `Class.method`. */
   readonly where: string;
   /** Checks of the decorator's options; their errors begin with `@Name on Class.method`. */
   readonly checks: Checks;
-  /** The class, or the function of the method. The decorator sets metadata on it. */
+  /** Object for the decorator's metadata: the class, or the function of the method. */
   readonly on: object;
   /** Applies another decorator to the same class or method. */
   readonly apply: (decorator: ClassDecorator & MethodDecorator) => void;
 }
 
 export interface DecoratedMethod {
-  /** `Class.method`. */
+  /** Place of the decorator for errors: `Class.method`. */
   readonly where: string;
   /** Checks of the decorator's options; their errors begin with `@Name on Class.method`. */
   readonly checks: Checks;
@@ -31,7 +31,7 @@ type Descriptor = PropertyDescriptor | undefined;
  * Creates a decorator for instance methods. The decorator refuses getters, class fields, static methods and classes.
  *
  * @param name name of the decorator, such as `@Once`
- * @throws InvalidOptionError when the class is loaded; it names decorator, class and member
+ * @throws InvalidOptionError when the class is loaded. The message names the decorator, the class and the member
  */
 export function methodDecorator(name: string, decorate: (method: DecoratedMethod) => void): MethodDecorator {
   return function decorator(target, key, descriptor: Descriptor) {
@@ -45,8 +45,8 @@ export function methodDecorator(name: string, decorate: (method: DecoratedMethod
 }
 
 /**
- * Runs the work of a decorator. If it throws, the stack of the error begins in the user's file, where the decorator was applied. Without
- * this, the frames of this package would fill the ten lines that Node prints.
+ * Runs a decorator. If it throws, the stack of the error begins at the line of the app that applied the decorator. Otherwise the ten lines
+ * of stack that Node prints would be those of this package.
  */
 function pointAtUser(decorator: (...args: never[]) => unknown, work: () => void): void {
   try {
@@ -61,7 +61,7 @@ function pointAtUser(decorator: (...args: never[]) => unknown, work: () => void)
  * Creates a decorator for classes and instance methods. The decorator refuses anything else.
  *
  * @param name name of the decorator, such as `@RateLimit`
- * @throws InvalidOptionError when the class is loaded; it names decorator, class and member
+ * @throws InvalidOptionError when the class is loaded. The message names the decorator, the class and the member
  */
 export function classOrMethodDecorator(
   name: string,
@@ -104,8 +104,8 @@ function checkedMethod(
 }
 
 /**
- * Returns what the decorator was applied to, as text for an error; undefined if it is an instance method, as it should be. For a field,
- * compilers pass no descriptor, or a descriptor without a value.
+ * Returns undefined if the decorator was applied to an instance method. Otherwise returns the kind of member in words, for the error.
+ * Compilers pass no descriptor for a field, or a descriptor without a value.
  */
 function kindOf(target: object, key: string | symbol | undefined, descriptor: Descriptor): string | undefined {
   if (key === undefined) return 'a class';

@@ -12,7 +12,10 @@ import { ModulesContainer } from '@nestjs/core';
 import { Checks } from './checks';
 import { timesProvided } from './handlers';
 
-/** Settings that Nest needs before the options are resolved. In `forRootAsync`, they are set next to `useFactory`, not returned by it. */
+/**
+ * Settings that Nest needs before it knows the options. With `forRootAsync`, write them next to `useFactory`; the factory cannot return
+ * them.
+ */
 export interface ModuleExtras {
   /** True: every module of the app can inject the exports of this module, without importing it. Default true. */
   readonly isGlobal?: boolean;
@@ -33,8 +36,8 @@ export interface LuanestModuleClass<Options extends object, Extras extends objec
     ...options: object extends Options ? [options?: Options & Extras] : [options: Options & Extras]
   ): DynamicModule;
   /**
-   * Returns the module for the imports of the root module. A factory or a class of the app returns the options. Settings such as
-   * `registry` and `isGlobal` are set next to the factory. If a value is invalid, the boot of the app fails with InvalidOptionError.
+   * Returns the module for the imports of the root module. A factory or a class of the app provides the options. Write `registry` and
+   * `isGlobal` next to the factory. If a value is invalid, the boot of the app fails with InvalidOptionError.
    *
    * @throws InvalidOptionError if `isGlobal` or `registry` is invalid
    */
@@ -49,27 +52,27 @@ interface Parts {
 }
 
 export interface ModuleDefinition<Options extends object, Extras extends object, Resolved> {
-  /** Name of the module's class. Errors of its options begin with this name. */
+  /** Class name of the module. Error messages about its options begin with this name. */
   readonly name: string;
-  /** Injection token of the resolved options. Default: a new symbol. */
+  /** Injection token of the options after the defaults are filled in. Default: a new symbol. */
   readonly optionsToken?: InjectionToken<Resolved>;
-  /** Default of the setting `isGlobal`. Default true. */
+  /** Default of the setting `isGlobal`; true if omitted. */
   readonly isGlobal?: boolean;
-  /** Further settings of this module that Nest needs before the options are resolved, with their defaults. */
+  /** Defaults of the module's own settings that Nest needs before it knows the options. */
   readonly extras?: { readonly [Name in Exclude<keyof Extras, keyof ModuleExtras>]: Extras[Name] };
   /** Checks the options and fills in the defaults. Called when the app boots. */
   readonly resolve: (options: Options) => Resolved;
   /**
-   * Returns a token that only one module of an app may provide. Two such modules would use the same Redis keys, and would not know of
-   * each other. Default: the token of the resolved options. Null: the module may be imported any number of times.
+   * Returns a token that marks the module as imported. The boot fails if two modules of an app provide the same token, because both would
+   * work on the same Redis keys. Default: one import per app. Null: any number of imports.
    */
   readonly once?: ((extras: Extras) => InjectionToken) | null;
-  /**
-   * Returns the last sentence of the error for a second import, which says what to do. Default: import the module once, in the root
-   * module.
-   */
+  /** Returns the advice at the end of the error for a second import. Default: import the module once, in the root module. */
   readonly onceRemedy?: (extras: Extras) => string;
-  /** Returns the providers, exports, imports and controllers of the module. @param options token of the resolved options */
+  /**
+   * Returns what the module adds to the app: providers, exports, imports and controllers. @param options token of the options after the
+   * defaults are filled in
+   */
   readonly parts: (extras: Extras, options: InjectionToken<Resolved>) => Parts;
 }
 
@@ -77,8 +80,8 @@ const IMPORT_ONCE =
   'Import it once, in the root module, without isGlobal: false. Every other module can then inject what it exports';
 
 /**
- * Creates the base class of a module, with `forRoot` and `forRootAsync`. The options are checked and resolved when the app boots. The
- * boot fails if several modules provide the token that `once` returns.
+ * Creates the base class of a module, with `forRoot` and `forRootAsync`. The options are checked when the app boots. The boot also fails if
+ * the module is imported more often than `once` allows.
  *
  * @returns the class to extend
  */
@@ -102,7 +105,8 @@ export function defineLuanestModule<Options extends object, Extras extends objec
       const options: FactoryProvider<Resolved> = {
         provide: token,
         inject: [raw, ModulesContainer],
-        // Nest creates all providers that inject the options after this check. See DECISIONS.md: options-resolved-once
+        // All providers that inject the options are created after this check, so they only see valid options. See DECISIONS.md:
+        // options-resolved-once
         useFactory: (given: Options, modules: ModulesContainer) => {
           const times = once === undefined ? 1 : timesProvided(modules, once);
           if (times > 1) {
@@ -135,17 +139,16 @@ function objectOf<T>(checks: Checks, options: T): T {
 }
 
 /**
- * Holder of a ScriptRegistry, as the value of a provider. If a provider returned the ScriptRegistry itself, Nest would run its lifecycle
- * hooks once more.
+ * Wraps a ScriptRegistry for dependency injection. If a second provider returned the ScriptRegistry itself, Nest would call its lifecycle
+ * hooks twice.
  */
 export class NeededRegistry<Registry = unknown> {
   constructor(readonly registry: Registry) {}
 }
 
 /**
- * Returns the token of the NeededRegistry that `ScriptRegistryModule.forFeature` provides. If the app has no such ScriptRegistry, the
- * factory of this provider throws an error that says what to import. Services inject this token, so that users get this error, not that
- * of Nest about a missing dependency.
+ * Returns the injection token under which services get their ScriptRegistry. If the app forgot to import ScriptRegistryModule, the provider
+ * throws an error that says what to import, instead of Nest's error about an unknown dependency.
  * See DECISIONS.md: one-sentence-for-a-missing-module
  *
  * @param name the name that `ScriptRegistryModule.forRoot` got; undefined for the default ScriptRegistry
@@ -155,8 +158,8 @@ export function neededRegistry(name?: string): InjectionToken {
 }
 
 /**
- * Returns a provider that creates an instance of a class. The constructor gets the providers whose tokens are in `inject`. For a
- * NeededRegistry, it gets the ScriptRegistry.
+ * Returns a provider that creates an instance of a class with the providers in `inject` as arguments. A NeededRegistry among them is
+ * replaced by the ScriptRegistry that it wraps.
  */
 export function constructed<T, Arguments extends unknown[]>(
   type: new (...args: Arguments) => T,

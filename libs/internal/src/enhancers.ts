@@ -4,60 +4,57 @@ import { isObservable, tap } from 'rxjs';
 import { unfinishedOutcome } from './handler-outcome';
 import { disguise, type Method } from './handlers';
 
-/** Parameters of a method that pipes may change. */
+/** Describes how Nest's pipes get the parameters of a handler method. */
 export interface PipedParameters {
-  /** Metadata key under which the class stores the parameters of its methods, in the format of Nest. */
+  /** Metadata key under which a class stores the decorated parameters of its methods, in Nest's format. */
   readonly metadataKey: string;
-  /** Returns the value that is passed to the pipes of a parameter. `args` are the arguments of the call. */
+  /** Returns the value to pass through the pipes of a parameter. `args` are the arguments of the call. */
   readonly valueOf: (type: number, data: unknown, args: readonly unknown[]) => unknown;
 }
 
-/** Method that is to run with its guards, pipes, interceptors and filters. */
+/** Handler method to call with its guards, pipes, interceptors and exception filters. */
 export interface MethodToEnhance {
   readonly instance: object;
   readonly name: string;
-  /** Function on which the decorators set their metadata. */
+  /** Function of the method. Its decorators have stored their metadata on this function. */
   readonly method: object;
-  /** Type of the execution context, which `context.getType()` returns. */
+  /** Name that `context.getType()` returns in guards, pipes, interceptors and filters. */
   readonly contextType: string;
-  /** Parameters for the pipes. Default: pipes do not run, and the method gets the arguments of the call. */
+  /** Parameters to pass through pipes. Default: no pipes run, and the method gets the arguments of the call. */
   readonly parameters?: PipedParameters;
-  /** Calls the method. `values` are the values that the pipes returned. `args` are the arguments of the call. */
+  /** Calls the method. `values` are the parameters after the pipes; `args` are the arguments of the call. */
   readonly invoke: (values: unknown[], args: readonly unknown[]) => unknown;
 }
 
 export interface EnhancedResult {
-  /** Result that the interceptors returned. They may have caught an error, or may not have called the method. */
+  /** Value that came out of the interceptors. An interceptor may have replaced an error by it, or may have skipped the method. */
   readonly result: unknown;
   /**
-   * Result of the last call of the method itself. If the method returned an Observable, this is the last value. A thrown `retryLater()`
-   * or `deadLetter()` also counts as a result. Undefined if the method was not called, threw an error, or had not ended when an
-   * interceptor returned.
+   * Value that the method itself returned in its last call; the last value of a returned Observable. A thrown `retryLater()` or
+   * `deadLetter()` counts as returned. Undefined if the method was not called, threw an error, or had not ended when the interceptors
+   * returned.
    */
   readonly returned: { readonly value: unknown } | undefined;
 }
 
 export interface EnhancedMethod {
   /**
-   * Runs the method with its guards, pipes and interceptors, but without filters.
+   * Calls the method with its guards, pipes and interceptors, but without exception filters.
    *
-   * @throws each error of the method, a guard, a pipe or an interceptor
+   * @throws any error of the method, a guard, a pipe or an interceptor
    */
   readonly run: (...args: unknown[]) => Promise<EnhancedResult>;
   /**
-   * Runs the filters on an error of `run`, with the arguments of the call.
+   * Passes an error of `run` to the exception filters, with the arguments of the call.
    *
    * @returns the result of the filter that caught the error
-   * @throws the error itself if no filter catches it, or if a filter that is not async returns nothing; otherwise the error that the
-   *   filter throws
+   * @throws the error itself if no filter catches it, or if a filter that is not async returns nothing; otherwise the error that the filter
+   *   throws
    */
   readonly filter: (error: unknown, ...args: unknown[]) => Promise<unknown>;
 }
 
-/**
- * One call of `EnhancedMethod.run` or `EnhancedMethod.filter`. `error` is the error that `filter` got. `returned` is the result of the
- * method.
- */
+/** State of one call of `run` or `filter`: the error for the filters, and the value that the method returned. */
 interface Call {
   readonly args: readonly unknown[];
   readonly error?: unknown;
@@ -65,7 +62,7 @@ interface Call {
 }
 
 /**
- * Prepares a method to run with the guards, pipes, interceptors and filters of the method, its class and the app.
+ * Lets a handler method run with guards, pipes, interceptors and exception filters, as Nest's controllers do.
  * See DECISIONS.md: filters-in-a-context-of-their-own
  */
 export function withEnhancers(contexts: ExternalContextCreator, target: MethodToEnhance): EnhancedMethod {
@@ -107,7 +104,8 @@ export function withEnhancers(contexts: ExternalContextCreator, target: MethodTo
   const inside = { guards: true, interceptors: true, filters: false };
   const runAround = contexts.create(instance, around, name, key, factory, none, none, inside, contextType) as Method;
   const outside = { guards: false, interceptors: false, filters: true };
-  // Nest 11 caches parameters by the name of the method. If both had the same name, Nest would run the pipes before the filters.
+  // Nest 11 caches the parameters of a method under its name. With the name of the method, Nest would run the pipes again before the
+  // filters.
   const filterName = `${name} (filters)`;
   const runFilters = contexts.create(instance, thrower, filterName, none, none, none, none, outside, contextType) as (
     ...args: unknown[]

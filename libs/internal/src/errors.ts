@@ -6,7 +6,7 @@ import { oneLine } from './printable';
  * The type of `code` is a literal, so callers can switch on `code`. `cause` is the underlying error, if there is one.
  */
 export abstract class LuanestError extends Error {
-  /** Name of the kind of error, such as `INVALID_OPTION`. It does not change between versions. */
+  /** Name of the kind of error, such as `INVALID_OPTION`, to switch on. It stays the same in all versions. */
   abstract readonly code: string;
 
   constructor(message: string, options?: { cause?: unknown }) {
@@ -25,18 +25,18 @@ export class InvalidOptionError extends LuanestError {
 
 /**
  * The call had no effect, and will not be sent later, so it is safe to repeat the call. The call was never written to a socket, or each
- * node that got the call refused it. If a subscription fails, `listen` also rejects with this error.
+ * node that got the call refused it. `ScriptRegistry.listen` also rejects with this error if its subscription fails.
  */
 export class NotSentError extends LuanestError {
   readonly code = 'NOT_SENT';
 }
 
 /**
- * The reply to the call is missing. The script may have run, or may still run. If the call was sent twice, and Redis refused the second
- * one, the script may have run the first time.
+ * The reply to the call is missing. The script may have run, or may still run. This error is also used if the call was sent twice and Redis
+ * refused the second copy, because the first copy may have run.
  *
- * An operation that makes several calls also rejects with this error, if one call had no effect, but another call may have had an effect.
- * In this case, `cause` is the error of the call that had no effect.
+ * An operation of several calls also rejects with this error if one call failed without an effect, but another call may have changed
+ * something. In this case, `cause` is the error of the call that had no effect.
  *
  * Repeat the call only if a second run of the script is harmless, or if it returns the result of the first run.
  */
@@ -124,22 +124,22 @@ type SetupCode =
   | 'UNKNOWN_TASK'
   | 'TESTING_SETUP';
 
-/** This process no longer holds the lock, the claim, the task or the message. */
+/** This process no longer holds the lock, the claim, the task or the message, so another process may hold it now. */
 export class LostError extends LuanestError {
   readonly code = 'LOST';
 }
 
-/** The app is shutting down. So no new work begins, and running work must stop. */
+/** The app is shutting down, so it begins no new work, and running work must stop. */
 export class ClosedError extends LuanestError {
   readonly code = 'CLOSED';
 }
 
 /**
  * Too few replicas confirmed a write within `replicasTimeoutMs`. The field `during` names the write:
- * - `claim` (of a lock, a run of a job or an id): nothing ran, and the claim was released. If the release failed, the claim ends with its
- *   lease.
- * - `renew`: the renewal does not count, so the lease keeps the end that the replicas have.
- * - `confirm`: the id is marked as done on the master, but a failover may lose this.
+ * - `claim`: a lock, a run of a job or an id was claimed, but nothing ran, and the claim was released. If the release failed, the claim
+ *   ends with its lease.
+ * - `renew`: the renewal of a lease does not count, so the lease ends at the time that the replicas know.
+ * - `confirm`: the master has stored that the work with an id is done, but a failover may lose this.
  */
 export class NotReplicatedError extends LuanestError {
   readonly code = 'NOT_REPLICATED';

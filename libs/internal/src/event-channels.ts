@@ -3,15 +3,13 @@ import { channel } from 'node:diagnostics_channel';
 const KEPT = Symbol.for('luanest:channels');
 
 /**
- * All channels, including those of other copies of this module. There may be several copies, because Jest loads this module again for
- * each test file, with other globals, but with the same `channel` function.
- *
- * The set keeps the channels from being garbage-collected. Otherwise Node 20 may drop a new channel when an old one with the same name is
- * collected (nodejs/node#59910). A later subscriber of this name would then get no events.
+ * Keeps all channels of events in memory. Node 20 may lose a new channel when an old one of the same name is garbage-collected
+ * (nodejs/node#59910); later subscribers would then get no events. The set is stored on the function `channel`, because Jest loads this
+ * module again for each test file.
  */
 const kept = ((channel as { [KEPT]?: Set<object> })[KEPT] ??= new Set());
 
-/** ScriptRegistry of the app that published an event, by event. See `publish`. */
+/** The ScriptRegistry of the app that published an event, by the event object. Apps in one process share the channels. */
 const origins = new WeakMap<object, object>();
 
 /** Returns the ScriptRegistry of the app that published an event; undefined if `publish` got no `origin`. */
@@ -28,15 +26,15 @@ export class EventChannel<Event extends object> {
     kept.add(this.channel);
   }
 
-  /** True if the channel has subscribers. Check this before work that is needed only for the event. */
+  /** True if someone subscribes to the channel. Check it before work that only the event needs. */
   get hasSubscribers(): boolean {
     return this.channel.hasSubscribers;
   }
 
   /**
-   * Publishes an event. `make` is called only if the channel has subscribers.
+   * Publishes the event that `make` returns. Does not call `make` if nobody subscribes to the channel.
    *
-   * @param origin ScriptRegistry of the app, which `originOf` returns. It is needed because all apps of a process share the channels
+   * @param origin ScriptRegistry of the app, so that `originOf` can distinguish the apps of a process, which share the channels
    */
   publish(make: () => Event, origin?: object): void {
     if (!this.channel.hasSubscribers) return;
@@ -46,7 +44,7 @@ export class EventChannel<Event extends object> {
   }
 }
 
-/** Creates the channels of a lib. @param names full name of each channel; the keys are the names of the events */
+/** Creates the event channels of a lib. @param names the name of each channel, by the name of its event */
 export function eventChannels<Events extends { readonly [E in keyof Events]: object }>(
   names: Readonly<Record<keyof Events, string>>,
 ): { readonly [E in keyof Events]: EventChannel<Events[E]> } {

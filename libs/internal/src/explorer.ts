@@ -6,23 +6,23 @@ export interface ExploredMethod {
   readonly wrapper: Wrapper;
   readonly prototype: object;
   readonly name: string;
-  /** The function of the method. It is found without calling getters. */
+  /** Function of the method, found without calling getters. */
   readonly method: Method;
-  /** `Class.method`. */
+  /** Name for errors: `Class.method`. */
   readonly where: string;
 }
 
 export interface ExploreOptions {
   /**
-   * True: an alias (`useExisting`) counts as another provider, so its methods are found again. False: each instance is explored once.
+   * True: an alias (`useExisting`) counts as a second provider, so its methods are listed again. False: each instance is listed once.
    * Default false.
    */
   readonly aliases?: boolean;
 }
 
 /**
- * Finds the methods of all controllers and providers of an app. If a class has two instances, because two modules provide it, its
- * methods are found twice.
+ * Finds the methods of all controllers and providers of an app. If two modules provide a class, its methods are listed twice, once per
+ * instance.
  */
 export function* exploreMethods(
   discovery: DiscoveryService,
@@ -43,13 +43,13 @@ export function* exploreMethods(
   }
 }
 
-/** Second part of the error for a handler whose class is not a singleton. The error begins with `Class.method: `. */
+/** Text of the error for a handler whose class is not a singleton. `Class.method: ` precedes it. */
 export const NOT_A_SINGLETON =
   'its class is request-scoped or transient, or depends on a request-scoped class, so there is no instance to call. Make it a singleton';
 
 /**
- * Returns the instance of a provider or controller that is a singleton. Returns undefined if there is no instance, or if the class is
- * request-scoped or transient, or depends on a request-scoped class.
+ * Returns the instance of a provider or controller. Returns undefined if the class is request-scoped or transient, or depends on such a
+ * class, because it then has no single instance.
  */
 export function singletonOf(wrapper: Wrapper): object | undefined {
   if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) return undefined;

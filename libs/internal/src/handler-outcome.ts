@@ -13,8 +13,8 @@ export interface RetryLaterOptions {
    */
   readonly delayMs: number;
   /**
-   * True: this attempt counts towards the option `attempts`. False: the attempt does not count, so the handler can ask for any number of
-   * retries. Default true.
+   * True: this attempt counts towards the option `attempts`. False: it does not count, so the handler may ask for retries without a limit.
+   * Default true.
    */
   readonly countsAsAttempt?: boolean;
 }
@@ -22,7 +22,7 @@ export interface RetryLaterOptions {
 const KNOWN = ['delayMs', 'countsAsAttempt'];
 
 /**
- * Describes a value by its type or class. For logs and errors, which must not show values of the app, because they may be private.
+ * Describes a value by its type or class only, because the value itself may be private and the text goes into logs and errors.
  *
  * @returns text such as `a number` or `an object of Order`
  */
@@ -37,8 +37,7 @@ export function classOf(value: unknown): string {
 }
 
 /**
- * Checks the options. The error shows numbers, but no other values: the error is logged, and other values may come from a payload, which
- * may be private.
+ * Checks the options of `retryLater`. The error quotes numbers only: it is logged, and other values may contain private data of a payload.
  */
 function checkRetry(options: RetryLaterOptions): Required<RetryLaterOptions> {
   const invalid = (problem: string): InvalidInputError =>
@@ -60,11 +59,11 @@ function checkRetry(options: RetryLaterOptions): Required<RetryLaterOptions> {
   return { delayMs: Math.max(0, delayMs), countsAsAttempt };
 }
 
-/** Outcome of a handler that asks for another attempt later. `retryLater` creates it. */
+/** Result of a handler that asks for another attempt later. Create it with `retryLater`. */
 export class RetryLater {
   readonly kind = 'retry-later';
   readonly [UNFINISHED] = true;
-  /** Delay from now, ms; 0 or more. */
+  /** Time until the next attempt, ms; 0 or more. */
   readonly delayMs: number;
   /** True if this attempt counts towards `attempts`. */
   readonly countsAsAttempt: boolean;
@@ -76,7 +75,7 @@ export class RetryLater {
   }
 }
 
-/** Outcome of a handler that wants no further attempt. The work becomes a dead letter. `deadLetter` creates this outcome. */
+/** Result of a handler that ends all attempts, so that the task or message becomes a dead letter. Create it with `deadLetter`. */
 export class DeadLetter {
   readonly kind = 'dead-letter';
   readonly [UNFINISHED] = true;
@@ -98,7 +97,7 @@ export class DeadLetter {
 }
 
 /**
- * Creates an outcome that asks for another attempt. Return it from the handler, or throw it there.
+ * Asks for another attempt later. Return or throw the result of this function in a handler.
  *
  * @param options `delayMs`, and `countsAsAttempt`
  * @throws InvalidInputError for invalid or unknown options
@@ -108,7 +107,7 @@ export function retryLater(options: RetryLaterOptions): RetryLater {
 }
 
 /**
- * Creates an outcome that ends the attempts at once, and makes the work a dead letter. Return it from the handler, or throw it there.
+ * Ends the attempts at once, and makes the task or message a dead letter. Return or throw the result of this function in a handler.
  *
  * @param reason non-empty text, which is stored with the dead letter
  * @throws InvalidInputError for any other reason
@@ -118,10 +117,9 @@ export function deadLetter(reason: string): DeadLetter {
 }
 
 /**
- * Returns `value` if it is an outcome that a handler returned or threw.
+ * Recognises the results of `retryLater` and `deadLetter` among the values that a handler returned or threw.
  *
- * @returns `value` if `retryLater` or `deadLetter` created it; undefined for any other value. Never throws, not even for a Proxy that
- *   throws
+ * @returns `value` if it is such a result; undefined for any other value. Never throws, not even for a Proxy that throws
  */
 export function unfinishedOutcome(value: unknown): RetryLater | DeadLetter | undefined {
   try {

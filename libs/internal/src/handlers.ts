@@ -1,19 +1,19 @@
 import type { InjectionToken } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 
-/** Injection tokens of the providers of Nest that find decorated handlers and call them. */
+/** Providers of Nest that an explorer injects, to find decorated handler methods and to call them. */
 export const EXPLORER_PARTS = [DiscoveryService, MetadataScanner, ExternalContextCreator] as const;
 
 export type Method = (...args: unknown[]) => unknown;
 
 export type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Returns the number of modules that have a provider. */
+/** Returns how many modules of the app provide this token. */
 export function timesProvided(modules: ModulesContainer, provider: InjectionToken): number {
   return [...modules.values()].filter(({ providers }) => providers.has(provider)).length;
 }
 
-/** Returns the prototype of the instance of a provider. If there is no instance yet, returns the prototype of the class. */
+/** Returns the prototype of a provider's instance. Nest may not have created the instance yet; then returns the prototype of the class. */
 export function prototypeOf({ instance, metatype }: Wrapper): object | undefined {
   const object = instance as unknown;
   if (typeof object === 'object' && object !== null) {
@@ -22,7 +22,7 @@ export function prototypeOf({ instance, metatype }: Wrapper): object | undefined
   return typeof metatype === 'function' ? (metatype.prototype as object | undefined) : undefined;
 }
 
-/** Returns the method with this name; the method may be inherited. Returns undefined if there is no such method. Does not call getters. */
+/** Returns a method by its name, also an inherited one; undefined if there is none. Never calls a getter. */
 export function methodOf(prototype: object, name: string): Method | undefined {
   for (let at: object | null = prototype; at; at = Object.getPrototypeOf(at) as object | null) {
     const descriptor = Object.getOwnPropertyDescriptor(at, name);
@@ -32,10 +32,10 @@ export function methodOf(prototype: object, name: string): Method | undefined {
 }
 
 /**
- * Gives a callback the name of a method, and the metadata of its decorators. Nest then runs the callback with the guards, pipes,
- * interceptors and filters of the method, because it finds them in the metadata of a function and of its prototypes.
+ * Makes a callback look to Nest like a decorated method: gives it the name and the metadata of the method. Nest then applies the guards,
+ * pipes, interceptors and filters of the method to the callback.
  *
- * @param method function that has the metadata; becomes the prototype of the callback
+ * @param method function with the metadata. It becomes the prototype of the callback
  * @returns the callback
  */
 export function disguise(callback: Method, method: object, name: string): Method {

@@ -18,8 +18,8 @@ export function spread(text: string): number {
 }
 
 /**
- * Returns `count` hash tags. The hash slots are divided into `count` ranges of about the same size, and one tag is in each range. So if
- * each master of a Cluster has one range of slots of the same size, each gets about the same number of tags.
+ * Returns hash tags for `count` partitions. Their hash slots are evenly distributed: the slots are divided into `count` ranges, with one
+ * tag in each. So on a Cluster whose masters have equal shares of the slots, each master gets about the same number of partitions.
  *
  * @param count number of tags. The tags for one count may differ from those for another count
  * @param name first part of each tag; text without braces; default: none

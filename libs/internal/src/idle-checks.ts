@@ -1,24 +1,24 @@
 import { time, type Timer } from './time';
 
-/** Commands a second that all idle checks on one Redis send together, at most. */
+/** All idle checks of a process on one Redis together send at most this many commands a second. */
 const COMMANDS_A_SECOND = 0.4;
 /** Shortest pause between two idle checks, ms. */
 const LEAST_PAUSE_MS = 1_000;
 
 /**
- * Idle check: asks Redis if something that is idle has changed, such as an empty queue. It is only a safety net, because each change also
- * wakes the code that waits for it.
+ * Asks Redis if something idle has changed, such as an empty queue. Each change also wakes the code that waits for it, so an idle check is
+ * only a safety net for lost wake-ups.
  */
 export interface IdleCheck {
-  /** Number of commands that one check runs in Redis, including the commands that its scripts call. */
+  /** Cost of one check: the number of commands that Redis runs, including those that a script calls. */
   readonly commands: number;
   /** Makes the check once. Never rejects. */
   check(): Promise<void>;
 }
 
 /**
- * Makes the idle checks of this process on one Redis, one after the other; after the last one, begins again with the first. All checks
- * together may send only a fixed number of commands a second. So if there are more checks, each of them is made less often.
+ * Makes the idle checks of this process on one Redis, one after the other, in a loop. All checks share a fixed number of commands per
+ * second, so each check is made less often if there are more checks.
  * See DECISIONS.md: idle-checks-share-a-budget
  */
 export class IdleChecks {
@@ -52,18 +52,18 @@ export class IdleChecks {
   private async checkOne(timer: Timer): Promise<void> {
     const [check] = this.checks;
     if (!check) return;
-    // This check moves to the end of the set, so that all others are made before it is made again.
+    // Moves this check to the end of the set, so that the others get their turn first.
     this.checks.delete(check);
     this.checks.add(check);
     await check.check();
-    // Meanwhile, other code may have removed all checks, and added new ones with a new timer.
+    // While this check ran, other code may have removed all checks and started a new timer for new ones.
     if (this.timer === timer) this.next(check.commands);
   }
 }
 
 const byRegistry = new WeakMap<object, IdleChecks>();
 
-/** Returns the idle checks of all libs that use this ScriptRegistry. */
+/** Returns the idle checks that all libs share for this ScriptRegistry. */
 export function idleChecksOf(registry: object): IdleChecks {
   const known = byRegistry.get(registry) ?? new IdleChecks();
   byRegistry.set(registry, known);

@@ -1,20 +1,22 @@
 /**
- * Key of a method of services, `service[INSPECT]()`. It returns what only `luanest/testing` needs. Each service declares the type of the
- * result, so that a change of private fields breaks no test.
+ * Name of the method that services have for `luanest/testing`. A symbol keeps the method out of the public API, and tests then do not read
+ * private fields.
  */
 export const INSPECT: unique symbol = Symbol('luanest:inspect');
 
 /**
- * Key of a method of services, for `luanest/outbox`. It returns functions that check the parameters of a call that is made later, in any
- * process.
+ * Name of the method that services have for `luanest/outbox`. The method returns functions that check the parameters of a call that an
+ * outbox will make later, perhaps in another process.
  */
 export const OUTBOX: unique symbol = Symbol('luanest:outbox');
 
-/** Key of a property of services, for `luanest/transport`: the ScriptRegistry that runs the scripts of the service. */
+/**
+ * Name of the property that services have for `luanest/transport`. Its value is the ScriptRegistry that runs the scripts of the service.
+ */
 export const REGISTRY: unique symbol = Symbol('luanest:registry');
 
 /**
- * Key of a method of services, `service[CONSOLE]()`. It returns what only `luanest/console` needs. Each service declares the type of the
- * result. On a class, the key of its name: the console finds services by it.
+ * Name of the method that services have for `luanest/console`. A symbol keeps the method out of the public API. On the class of a
+ * service, it is the name of the property that holds the name of the service, because a bundler may change the name of the class.
  */
 export const CONSOLE: unique symbol = Symbol('luanest:console');

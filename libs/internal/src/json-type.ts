@@ -1,4 +1,3 @@
-/** Methods of a response of `node:http` that `sendJsonAs` uses. */
 interface NodeResponse {
   writeHead?: (...args: never[]) => unknown;
   getHeader?(name: string): unknown;
@@ -6,8 +5,8 @@ interface NodeResponse {
 }
 
 /**
- * Sets the content type of a JSON response to `type`, at the time when the headers are written. If the content type was set before, Nest
- * 11 and early versions of Nest 12 on Express would replace it, and would log a warning for each response.
+ * Sets the content type of a JSON response when the headers are written. If it were set earlier, Nest 11 and early versions of Nest 12 on
+ * Express would replace it, and log a warning for each response.
  */
 export function sendJsonAs(response: NodeResponse, type: string): void {
   const { writeHead } = response;

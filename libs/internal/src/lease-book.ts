@@ -4,46 +4,45 @@ import type { LostError } from './errors';
 import { time, type Timer } from './time';
 
 /**
- * Reason why this process does not hold a lease. `time`: the lease ended by the clock of this process. `latest`: the lease reached its
- * latest end. `redis`: a renewal did not find the lease in Redis. `settled`: the lease is being released or confirmed.
+ * Reason why this process does not hold a lease any more. `time`: the lease ended by the clock of this process. `latest`: the lease reached
+ * `latestAt`, its maximum end. `redis`: Redis had no such lease at a renewal. `settled`: the lease is being released or confirmed.
  */
 export type LossCause = 'time' | 'latest' | 'redis' | 'settled';
 
-/**
- * Time by which a lease ends earlier in this process than in Redis, ms. It is needed because scripts round the time of Redis down to ms.
- */
+/** A lease counts as ended in this process earlier than in Redis by this time, ms, because scripts round the time of Redis down to ms. */
 const ROUNDING_MS = 1;
 
 /**
- * Lease in this process: its end by the monotonic clock, and its AbortSignal. Redis has the other side of the lease, such as the key of a
- * lock. A lease begins when the call for it is sent, not when the reply arrives. The same applies to each renewal.
+ * A lease that this process holds, such as that of a lock: its end by the clock of this process, and an AbortSignal for the code that
+ * relies on it. The time of a lease runs from the moment at which its call or its renewal was sent, not from the reply, so this process
+ * never believes in a lease for too long.
  */
 export abstract class Lease {
-  /** Index of the lease in the list of its LeaseBook, which sets this field. -1 if the lease is not in a LeaseBook. */
+  /** Position of this lease in the array of its LeaseBook, which sets the field; -1 if the lease is in no LeaseBook. */
   index = -1;
   /** Length of the lease, ms. A new value counts from the next renewal on. */
   leaseMs: number;
   /** End of the lease, by `time.monotonicMs()`, ms. */
   endsAt: number;
-  /** When the next renewal is due, by `time.monotonicMs()`; Infinity if no renewal is due. */
+  /** Time of the next renewal, by `time.monotonicMs()`; Infinity if no renewal is due. */
   renewAt: number;
-  /** When the LeaseBook calls `alarm()`, by `time.monotonicMs()`. After you set this field, call `LeaseBook.watch()`. */
+  /** Time at which the LeaseBook calls `alarm()`, by `time.monotonicMs()`. Call `LeaseBook.watch()` after you set this field. */
   alarmAt = Infinity;
-  /** The renewal in flight. Undefined if there is none. */
+  /** Promise of the renewal in flight; undefined if no renewal is in flight. */
   renewal: Promise<void> | undefined;
-  /** True once the lease is lost. A lost lease is not renewed any more. */
+  /** True once the lease is lost. It is then not renewed any more. */
   over = false;
-  /** True once `settle` was called. */
+  /** True once the lease is being released or confirmed (see `settle`). */
   settling = false;
   private lapsed = false;
   private controller: AbortController | undefined;
   private abortReason: Error | undefined;
 
   /**
-   * @param sentAt `time.monotonicMs()` just before the call that acquired the lease was sent
+   * @param sentAt time at which the call that acquired the lease was sent, by `time.monotonicMs()`
    * @param leaseMs length of the lease, ms
-   * @param renews false: the LeaseBook does not renew the lease
-   * @param latestAt latest end of the lease, even if it is renewed, by `time.monotonicMs()`
+   * @param renews true: the LeaseBook renews the lease
+   * @param latestAt end of the lease that no renewal can move, by `time.monotonicMs()`
    */
   constructor(
     readonly sentAt: number,
@@ -56,12 +55,12 @@ export abstract class Lease {
     this.renewAt = renews ? sentAt + leaseMs / 3 : Infinity;
   }
 
-  /** Returns the error for the loss of this lease. */
+  /** Creates the error that the holder of this lease gets when the lease is lost. */
   abstract lossOf(cause: LossCause): LostError;
 
   /**
-   * AbortSignal that fires when the lease is lost or aborted, unless it is settled. The signal is created when it is first read, because
-   * most leases do not need one.
+   * AbortSignal that is aborted when the lease is lost, or when `abort` is called. The first read creates the signal, because most leases
+   * need none.
    */
   get signal(): AbortSignal {
     this.check();
@@ -73,7 +72,10 @@ export abstract class Lease {
     return this.controller.signal;
   }
 
-  /** True until the lease ends by the local clock, is lost, aborted or settled. */
+  /**
+   * True while this process may rely on the lease: it has not ended by the local clock, and it was not lost, aborted, released or
+   * confirmed.
+   */
   get held(): boolean {
     this.check();
     return !this.over && !this.settling && this.abortReason === undefined;
@@ -82,15 +84,15 @@ export abstract class Lease {
   /**
    * Throws if the lease is not held. Call it right before an action that must not happen without the lease.
    *
-   * @throws the reason of the signal, or LostError
+   * @throws the reason of the AbortSignal, or LostError
    */
   assertHeld(): void {
     if (!this.held) throw this.abortReason ?? this.lossOf('settled');
   }
 
   /**
-   * Fires the signal, but keeps and renews the lease, because the work may need a moment to end. If it is called again, only the first
-   * reason counts.
+   * Aborts the AbortSignal, so that the work stops. The lease is kept and renewed meanwhile, because the work may need a moment to end.
+   * Only the first reason counts.
    */
   abort(reason: Error): void {
     if (this.abortReason || this.settling) return;
@@ -99,14 +101,17 @@ export abstract class Lease {
     this.aborted(reason);
   }
 
-  /** Ends the lease in this process and fires the signal. Does nothing once the lease is settled. */
+  /** Ends the lease in this process, and aborts its AbortSignal. Does nothing once the lease is being released or confirmed. */
   lose(error: LostError): void {
     if (this.over || this.settling) return;
     this.over = true;
     this.abort(error);
   }
 
-  /** Marks the lease as being released or confirmed. From now on, it is not renewed, and cannot be lost. Returns the renewal in flight. */
+  /**
+   * Call it before you release or confirm the lease in Redis. From now on, the lease is not renewed and cannot be lost. Returns the renewal
+   * in flight, if there is one.
+   */
   settle(): Promise<void> | undefined {
     this.settling = true;
     return this.renewal;
@@ -119,45 +124,45 @@ export abstract class Lease {
     this.lapse(this.lossOf(now >= this.latestAt ? 'latest' : 'time'));
   }
 
-  /** Called at `alarmAt`, once. */
+  /** The LeaseBook calls this method once, at `alarmAt`. A subclass may override it. */
   alarm(_now: number): void {}
 
-  /** Called before each renewal that is due. If it settles the lease, the lease is not renewed. */
+  /** Called before each renewal that is due. A subclass may settle the lease here, so that it is not renewed. */
   beforeRenewal(): void {}
 
-  /** Called when the lease is aborted or lost: the signal fires, if it was ever read. */
+  /** Called when the lease is lost or aborted. A subclass may override it. */
   protected aborted(_reason: Error): void {}
 
   /**
-   * Called when the lease has ended by the clock of this process. Marks the lease as lost. Override this method for a lease that counts
-   * as lost only if Redis has lost it; a renewal may still succeed.
+   * Called when the lease has ended by the clock of this process. Marks the lease as lost. A subclass may instead keep the lease until
+   * Redis reports its loss, because a renewal may still succeed.
    */
   protected lapse(error: LostError): void {
     this.lose(error);
   }
 
-  /** For LeaseBook: returns when the book must check the lease again, by `time.monotonicMs()`. */
+  /** Returns when a LeaseBook must look at this lease again, by `time.monotonicMs()`. */
   dueAt(): number {
     if (this.over || this.settling) return this.alarmAt;
     return Math.min(this.alarmAt, this.lapsed ? Infinity : this.endsAt, this.renewal ? Infinity : this.renewAt);
   }
 
-  /** For LeaseBook: returns true if the lease may be renewed now. A lease may be renewed slightly too early, so that batches are larger. */
+  /** Returns true if a LeaseBook may renew the lease now. A lease may be renewed a little early, so that more leases share one call. */
   isDue(now: number): boolean {
     return !this.over && !this.settling && !this.renewal && now >= this.renewAt - this.leaseMs / 100;
   }
 
   /**
-   * For LeaseBook: called when a renewal is sent. If `leaseMs` has become shorter, the earlier end counts at once, because Redis may
-   * renew the lease although the reply is lost.
+   * Called when a renewal of this lease was sent. A shorter `leaseMs` counts at once: even if the reply is lost, Redis may have set the
+   * earlier end.
    */
   sent(sentAt: number): void {
     this.endsAt = Math.min(this.endsAt, this.endOf(sentAt));
-    // If the renewal fails, there must be time for another one.
+    // A failed renewal must leave enough time for a second one.
     if (this.renews) this.renewAt = Math.min(this.renewAt, sentAt + this.leaseMs / 3);
   }
 
-  /** For LeaseBook: called when a call that was sent at `sentAt` has renewed the lease. */
+  /** Called when Redis has confirmed a renewal that was sent at `sentAt`. */
   restarted(sentAt: number): void {
     this.check();
     if (this.over) return;
@@ -171,43 +176,43 @@ export abstract class Lease {
   }
 }
 
-/** Object that renews the leases of a LeaseBook in Redis. */
+/** Object with the calls to Redis that a LeaseBook needs. */
 export interface LeaseOwner<L extends Lease> {
   /**
    * Renews leases in Redis, each for its `leaseMs`.
    *
-   * @param batch one lease, or with `batchOf` several leases of one batch
+   * @param batch one lease, or several leases for which `batchOf` returns the same key
    * @param deadlineMs longest time until the reply, ms
-   * @returns the leases that are lost
+   * @returns the leases that Redis does not have any more
    */
   renew(batch: readonly L[], deadlineMs: number): Promise<readonly L[]>;
   /** Called when a renewal has failed. The LeaseBook tries the renewal again later. Not called for `extend`, which throws the error. */
   renewalFailed(batch: readonly L[], error: unknown): void;
   /**
-   * Returns the key of the batch of a lease, such as a partition. Leases with the same key are renewed together, so they must have the
-   * same `leaseMs`. Default: each lease is renewed alone.
+   * Returns a key, such as a partition. Leases with the same key are renewed together in one call, so they must have the same `leaseMs`.
+   * Default: each lease is renewed alone.
    */
   batchOf?(lease: L): unknown;
-  /** Maximum number of leases in a batch. Default: no limit. */
+  /** Maximum number of leases to renew in one call. Default: no limit. */
   readonly maxBatch?: number;
 }
 
 /**
- * Leases of one kind in this process, such as those of locks. Renews each lease after a third of its length. Marks a lease as lost when
- * it ends by the clock.
+ * The leases of one kind that this process holds, such as those of locks. Renews each lease after a third of its length, and marks it as
+ * lost when it ends by the local clock.
  *
- * Most leases are held only for a moment. So adding and removing a lease must be fast, and all leases share one timer.
+ * Most leases are held only for a moment, so adding and removing a lease must be fast. All leases share one timer.
  * See DECISIONS.md: one-timer-for-all-leases
  */
 export class LeaseBook<L extends Lease> {
   private readonly leases: L[] = [];
   private timer: Timer | undefined;
-  /** When the timer must fire at the latest, by `time.monotonicMs()`. */
+  /** Latest time at which the timer must fire, by `time.monotonicMs()`. */
   private wakeAt = Infinity;
 
   constructor(private readonly owner: LeaseOwner<L>) {}
 
-  /** All leases that were added and not removed. They include lost, aborted and settled leases. */
+  /** Returns all leases that were added and not removed, also those that were lost, aborted or released. */
   get all(): readonly L[] {
     return this.leases;
   }
@@ -229,18 +234,17 @@ export class LeaseBook<L extends Lease> {
     last.index = index;
   }
 
-  /** Sets the timer earlier if this lease needs it. Call this method after a change of the lease, such as after you set `alarmAt`. */
+  /** Makes the timer fire earlier if this lease needs it. Call it after you have changed the lease, such as its `alarmAt`. */
   watch(lease: L): void {
     if (lease.index < 0) return;
     const dueAt = lease.dueAt();
     if (dueAt < this.wakeAt) this.wakeBy(dueAt);
   }
 
-  /** Renews a lease now, or right after the renewal in flight. If the lease is lost, the reply shows this. */
+  /** Renews a lease at once, or right after the renewal in flight. The reply shows if Redis still has the lease. */
   renewNow(lease: L): void {
     const now = time.monotonicMs();
     lease.renewAt = Math.min(lease.renewAt, now);
-    // The reply to a renewal in flight sets the time of the next one.
     void lease.renewal
       ?.catch(() => undefined)
       .then(() => {
@@ -250,7 +254,7 @@ export class LeaseBook<L extends Lease> {
     this.watch(lease);
   }
 
-  /** Records that a call which is not a renewal has renewed a lease. @param sentAt `time.monotonicMs()` just before the call was sent */
+  /** Records that some other call has renewed a lease. @param sentAt time at which this call was sent, by `time.monotonicMs()` */
   restarted(lease: L, sentAt: number): void {
     lease.restarted(sentAt);
     this.watch(lease);
@@ -260,12 +264,11 @@ export class LeaseBook<L extends Lease> {
    * Renews a lease in Redis now. First waits for the renewal in flight.
    *
    * @param leaseMs new length of the lease, ms, also for later renewals; default: the length does not change
-   * @throws the errors of `assertHeld` and of `renew`. If `extend` fails, the lease keeps its end. If the new end would be earlier, this
-   *   earlier end counts
+   * @throws the errors of `assertHeld` and of `renew`. After a failure, the earlier one of the old and the new end counts
    */
   async extend(lease: L, leaseMs?: number): Promise<void> {
     lease.assertHeld();
-    // Only one renewal may be in flight, because the reply to an older renewal must not count for a newer one.
+    // With two renewals in flight, the reply to the older one could be taken for the reply to the newer one.
     while (lease.renewal) await lease.renewal.catch(() => undefined);
     lease.assertHeld();
     if (leaseMs !== undefined) lease.leaseMs = leaseMs;
@@ -277,8 +280,8 @@ export class LeaseBook<L extends Lease> {
   private wakeBy(at: number): void {
     time.clearTimer(this.timer);
     this.wakeAt = at;
-    // Each time the timer fires, all leases are checked. So if there are many leases, the timer fires less often, and a signal may be
-    // late.
+    // Each time the timer fires, all leases are checked, which takes longer for many leases. So the timer then fires less often, and an
+    // AbortSignal may be aborted late.
     const ms = Math.max(1, at - time.monotonicMs(), this.leases.length / 1_000);
     this.timer = time.setTimer(this.lookAtAll, Math.min(Math.ceil(ms), MAX_TIMER_MS));
     this.timer.unref();
@@ -300,7 +303,7 @@ export class LeaseBook<L extends Lease> {
       lease.alarmAt = Infinity;
       lease.alarm(now);
     }
-    // The alarm of this lease or of another one may have removed this lease.
+    // `alarm()` of a lease may have removed this lease.
     if (lease.index < 0) return false;
     lease.check(now);
     if (!lease.isDue(now)) return false;
@@ -327,7 +330,7 @@ export class LeaseBook<L extends Lease> {
     return batches;
   }
 
-  /** @param again true: if the renewal fails, calls `renewalFailed`, and tries again later. False: throws the error */
+  /** @param again true: after a failure, calls `renewalFailed` and tries again later. False: throws the error */
   private send(batch: readonly L[], deadlineMs: number, again: boolean): Promise<void> {
     const sentAt = time.monotonicMs();
     for (const lease of batch) lease.sent(sentAt);
@@ -337,7 +340,7 @@ export class LeaseBook<L extends Lease> {
         this.watch(lease);
       }
     };
-    // The function is async, so that the promise rejects if `renew` throws without returning a promise.
+    // `renew` may throw without returning a promise. An async function turns this into a rejection.
     const renewal = (async () => this.owner.renew(batch, deadlineMs))().then(
       (gone) => {
         const lost = gone.length > 0 ? new Set(gone) : undefined;
@@ -348,7 +351,7 @@ export class LeaseBook<L extends Lease> {
         ended();
       },
       (error: unknown) => {
-        // Try again soon, because Redis may be available again before the lease ends.
+        // The next try comes soon, because Redis may be available again before the lease ends.
         const now = time.monotonicMs();
         if (again) for (const lease of batch) lease.renewAt = now + (lease.leaseMs / 20) * (0.5 + Math.random());
         ended();
@@ -364,7 +367,7 @@ export class LeaseBook<L extends Lease> {
   }
 }
 
-/** Returns how long a renewal waits for its reply, ms. The time is short enough that another renewal can follow before the leases end. */
+/** Returns how long to wait for the reply to a renewal, ms: short enough for a second renewal before the leases end. */
 function deadlineOf(batch: readonly Lease[], now: number): number {
   let ms = Infinity;
   for (const { leaseMs, endsAt } of batch) {

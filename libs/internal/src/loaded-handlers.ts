@@ -6,11 +6,11 @@ interface Loaded {
   readonly where: string;
 }
 
-/** Methods with a handler decorator of all classes that this process has loaded, by the name of the decorator. */
+/** All methods with a handler decorator whose class this process has loaded, by the name of the decorator. */
 const loaded = new Map<string, Loaded[]>();
 
 /**
- * Records a method that has a handler decorator. Called when its class is loaded.
+ * Records a method that has a handler decorator, at the time when its class is loaded.
  *
  * @param decorator name of the decorator, such as `@DelayedTask`
  * @param where `Class.method`
@@ -22,8 +22,8 @@ export function noteHandler(decorator: string, prototype: object, where: string)
 }
 
 /**
- * Returns the handlers whose class is loaded, but is not a provider or controller of the app, as `Class.method`. Nest does not know such
- * a class, so nothing calls its handlers.
+ * Returns the decorated handlers that will never run: their class is loaded, but it is not a provider or controller of the app. Each has
+ * the form `Class.method`.
  */
 export function forgottenHandlers(discovery: DiscoveryService, decorator: string): string[] {
   const found = new Set<object | null>();
@@ -37,7 +37,7 @@ export function forgottenHandlers(discovery: DiscoveryService, decorator: string
   });
 }
 
-/** Returns the first sentences of the warning about handlers that `forgottenHandlers` found. */
+/** Returns the beginning of the warning about handlers that will never run. */
 export function forgottenText(decorator: string, handlers: readonly string[]): string {
   const shown = handlers.slice(0, 3).join(', ');
   const more = handlers.length > 3 ? ` and ${handlers.length - 3} more` : '';

@@ -1,16 +1,16 @@
 import { Inject, type Type } from '@nestjs/common';
 import { SetupError } from './errors';
 
-/** Objects of unit tests whose decorated methods run without the decorators of luanest. */
+/** Objects of unit tests on which the decorators of luanest have no effect (see `undecorated`). */
 const plain = new WeakSet<object>();
 
 /**
- * Returns a provider that a guard or an interceptor injects with `@Optional()`; throws if it is missing. Without `@Optional()`, Nest
- * would report the missing provider by the name of its class, which users do not know.
+ * Returns a provider that a guard or an interceptor got by `@Optional()`, or throws an error that names the module to import. Nest's own
+ * error would name an inner class that users do not know.
  * See DECISIONS.md: one-sentence-for-a-missing-module
  *
- * @param who class of the guard or interceptor
- * @param forRoot call that provides the provider, such as `OnceModule.forRoot({ ... })`
+ * @param who class name of the guard or interceptor
+ * @param forRoot call that the app must add, such as `OnceModule.forRoot({ ... })`
  * @throws SetupError if the provider is undefined
  */
 export function provided<T>(provider: T | undefined, who: string, forRoot: string): T {
@@ -22,26 +22,26 @@ export function provided<T>(provider: T | undefined, who: string, forRoot: strin
 }
 
 /**
- * Gives a service to objects whose decorated methods call it. For example, methods with `@Once` call the service of luanest/once.
+ * Brings a service into the objects whose decorated methods need it. For example, a method with `@Once` needs the service of luanest/once.
  *
  * See DECISIONS.md: objects-without-a-service
  */
 export class MethodService<T extends object> {
-  /** Services of objects into which Nest injects nothing, such as objects that a `useFactory` returns. */
+  /** Services by object, for objects that Nest does not construct, such as those that a `useFactory` returns. */
   private readonly given = new WeakMap<object, T>();
 
-  /** @param module name of the module class that provides the service, for errors */
+  /** @param module class name of the module that provides the service, for errors */
   constructor(
     private readonly type: Type<T>,
     private readonly module: string,
   ) {}
 
   /**
-   * Makes Nest inject the service into each object of a class. If the module is missing, Nest cannot create the object. Its error then
-   * names the decorator and the module.
+   * Makes Nest inject the service into each object of a class. Without the module, Nest cannot create the object, and the error names the
+   * decorator and the module.
    *
-   * @param where decorator and method; errors begin with this text
-   * @returns a function that returns the service of an object, and throws SetupError for an object without it
+   * @param where decorator and method, which begin each error
+   * @returns a function that returns the service of an object. It throws SetupError for an object without one
    */
   injectInto(target: object, where: string): (object: object) => T {
     const property = Symbol(`${where} needs ${this.module}.forRoot()`);
@@ -57,13 +57,13 @@ export class MethodService<T extends object> {
     };
   }
 
-  /** Sets the service of an object. Called at boot for each object with decorated methods. */
+  /** Sets the service of an object. Called at boot for each object that has decorated methods. */
   give(object: object, service: T): void {
     this.given.set(object, service);
   }
 }
 
-/** Returns true if `undecorated` was called with this object. */
+/** Returns true if a unit test has passed this object to `undecorated`. */
 export function isUndecorated(object: object): boolean {
   return plain.has(object);
 }

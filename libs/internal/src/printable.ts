@@ -12,15 +12,14 @@ function textOf(value: unknown): string {
   return value instanceof Date ? `Date ${value.getTime()}` : 'an object';
 }
 
-/** Replaces control characters and line breaks by spaces, so that text in a log message cannot look like another line of the log. */
+/** Replaces line breaks and control characters by spaces, so that no text can fake a line of the log. */
 export function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
 }
 
 /**
- * Returns a value as text for a message: one line, with at most 80 characters of the value. The text of an array has only its length, and
- * that of a Date its time. The text of any other object is `an object`, because the object may contain secrets, or a `toString` that
- * throws. Never throws.
+ * Returns a value as text for a message: one line, at most 80 characters. An array is shown by its length, and a Date by its time. Any
+ * other object is shown as `an object`, because it may contain secrets or a `toString` that throws. Never throws.
  * See DECISIONS.md: messages-quote-no-objects
  */
 export function shown(value: unknown): string {
@@ -28,23 +27,23 @@ export function shown(value: unknown): string {
   try {
     text = oneLine(textOf(value));
   } catch {
-    // A revoked Proxy throws an error whenever it is read.
+    // A revoked Proxy throws whenever it is read.
     text = 'something that cannot be shown';
   }
   if (text.length <= MAX_CHARS) return text;
-  // The length is that of the value, without the quotes and escapes of `text`, because limits apply to the value.
+  // Limits apply to the value itself, so the length does not count the quotes and escapes in `text`.
   const { length } = typeof value === 'string' ? value : text;
   return `${text.slice(0, MAX_CHARS)}… (${length} characters)`;
 }
 
-/** Returns true for an error. The error may come from another realm, as errors of Node do in a test of Jest. */
+/** Returns true for an error, even if it comes from another realm, as Node's errors do in a test of Jest. */
 function isError(thrown: unknown): thrown is NodeJS.ErrnoException {
   return isNativeError(thrown) || thrown instanceof Error;
 }
 
 /**
- * Returns the message of an error. If the message is empty, returns the code or the name of the error; some errors of Node for a host
- * with several addresses have no message. For any other thrown value, returns the text of `shown`. Never throws.
+ * Returns the message of an error. Some network errors of Node have an empty message; then returns the code or the name of the error.
+ * Describes any other thrown value with `shown`. Never throws.
  */
 export function messageOf(thrown: unknown): string {
   try {
@@ -56,7 +55,7 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** Returns a thrown value as text for a message: an error as `String()` does, other values as `shown` does. Never throws. */
+/** Describes a thrown value in a message: an error by its name and message, any other value with `shown`. Never throws. */
 export function thrownText(thrown: unknown): string {
   try {
     return isError(thrown) ? String(thrown) : shown(thrown);
@@ -66,8 +65,7 @@ export function thrownText(thrown: unknown): string {
 }
 
 /**
- * Returns the name of the class of an object. Does not read a property `constructor` of the object itself, because this may be part of a
- * payload.
+ * Returns the class name of an object. Ignores a property `constructor` of the object itself, because it may come from a payload.
  *
  * @throws TypeError for an object without a class; for a Proxy, the error that it throws
  */
@@ -77,7 +75,7 @@ export function classNameOf(value: object): string {
 }
 
 /**
- * Returns the class of a thrown error, or the type of another thrown value. For logs, because the message of an error may contain secrets
+ * Returns the class of a thrown error, or the type of another thrown value. Logs use it instead of the message, which may contain secrets
  * of the app. Never throws.
  */
 export function thrownKind(thrown: unknown): string {

@@ -12,8 +12,8 @@ export interface ReplicaOptions {
 export type ResolvedReplicas = Readonly<Required<ReplicaOptions>>;
 
 /**
- * Returns the parameters of the WAIT after a renewal of a lease. The WAIT takes at most half of `deadlineMs`, so that there is time for
- * the reply.
+ * Returns the parameters of the command WAIT after the renewal of a lease. WAIT gets at most half of `deadlineMs`, so that its reply still
+ * arrives in time.
  * See DECISIONS.md: renewals-wait-for-replicas
  *
  * @param deadlineMs longest time until the reply, ms
@@ -23,7 +23,7 @@ export function waitOfRenewal({ replicas, replicasTimeoutMs }: ResolvedReplicas,
   return { replicas, timeoutMs: Math.min(replicasTimeoutMs, Math.floor(longestMs / 2)), deadlineMs: longestMs };
 }
 
-/** Returns the error for a renewal that too few replicas confirmed. @param what name of the lease in the message, such as `lock a` */
+/** Returns the error for a renewal that too few replicas confirmed. @param what name of the lease for the message, such as `lock a` */
 export function renewalNotReplicated(what: string, copies: number, { replicas }: ResolvedReplicas): NotReplicatedError {
   const effect = 'It does not count: a failover may lose it.';
   return new NotReplicatedError(
@@ -36,7 +36,7 @@ export function renewalNotReplicated(what: string, copies: number, { replicas }:
 
 export const KNOWN_REPLICAS: KnownOptions<ReplicaOptions> = { replicas: true, replicasTimeoutMs: true };
 
-/** Checks the options and fills in the defaults. @throws the error that `checks` makes */
+/** Checks the options and fills in the defaults. @throws the error that `checks` creates */
 export function resolveReplicas({ replicas, replicasTimeoutMs }: ReplicaOptions, checks: Checks): ResolvedReplicas {
   return {
     replicas: checks.integer('replicas', replicas ?? 0, 0, 100),

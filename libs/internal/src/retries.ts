@@ -4,18 +4,18 @@ const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Makes calls to Redis, and repeats calls that fail. Use this class only for scripts that are harmless if they run twice, or that return
- * the first result again. The pauses between the tries grow from 20 ms to 1 s. Each pause is shortened at random by up to half.
+ * Makes calls to Redis, and repeats those that fail. Use this class only for scripts that are harmless if they run twice, or that return
+ * the first result again. The pauses between two tries grow from 20 ms to 1 s, and are shortened at random by up to half.
  */
 export class Retries<During extends string> {
   private readonly outstanding = new Set<Promise<unknown>>();
   private readonly waits = new Set<() => void>();
   private closed = false;
 
-  /** @param failed called after each failure, with the name of the step that failed */
+  /** @param failed function to call after each failure, with the name of the step that failed */
   constructor(private readonly failed: (during: During, error: unknown) => void) {}
 
-  /** Number of calls of `run` and `once` that have not ended. */
+  /** Number of calls that have not ended, including those that wait to be repeated. */
   get size(): number {
     return this.outstanding.size;
   }
@@ -23,7 +23,7 @@ export class Retries<During extends string> {
   /**
    * Makes a call. Repeats the call until it succeeds, or `until` returns true, or `close` is called.
    *
-   * @param during name of the step, for `failed`
+   * @param during name of the step, which `failed` gets
    * @param until function that returns true when the call need not be repeated any more
    * @returns the result of the call; undefined if no call succeeded
    */
@@ -38,9 +38,9 @@ export class Retries<During extends string> {
   }
 
   /**
-   * Makes a call once, and does not repeat it. Used for work that other code tries again later.
+   * Makes a call only once. Use it for work that other code will try again later.
    *
-   * @returns the result of the call; undefined if the call failed, or after `close`
+   * @returns the result of the call; undefined if the call failed, or if `close` was called before
    */
   async once<T>(during: During, call: () => Promise<T>): Promise<T | undefined> {
     let called = false;
@@ -59,7 +59,7 @@ export class Retries<During extends string> {
     while (this.outstanding.size > 0) await Promise.allSettled(this.outstanding);
   }
 
-  /** Ends all pauses. After that, `run` and `once` make no more calls. */
+  /** Ends all pauses between tries, and prevents further calls. */
   close(): void {
     this.closed = true;
     for (const wake of [...this.waits]) wake();

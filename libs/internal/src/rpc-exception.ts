@@ -3,8 +3,8 @@ type ExceptionClass = new (body: object) => Error;
 let loaded: ExceptionClass | undefined;
 
 function load(): ExceptionClass {
-  // The package is optional, so it is loaded here, inside `try`. A static import would make it mandatory. For a bundler, so would a
-  // `require` outside of `try`.
+  // An app need not install this package. A static import would make the package mandatory, and for a bundler, so would a `require` outside
+  // of `try`.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/microservices') as { RpcException: ExceptionClass }).RpcException;
@@ -17,7 +17,7 @@ function load(): ExceptionClass {
 }
 
 /**
- * Returns an RpcException, with which a handler of a Nest microservice refuses a message.
+ * Creates the exception with which a handler of a Nest microservice refuses a message.
  *
  * @throws Error if `@nestjs/microservices` cannot be loaded
  */

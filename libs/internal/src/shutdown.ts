@@ -1,11 +1,10 @@
 import type { Checks, KnownOptions } from './checks';
 
-// Nest shuts modules down one after the other, in an order that depends on their imports. luanest needs another order, which this file
-// ensures:
-// 1. `onModuleDestroy`, which Nest calls first, in all modules: workers take no more work, and all begin to drain: they wait until their
-// running work ends.
-// 2. `beforeApplicationShutdown`: waits until all workers have drained. Handlers that still run can still acquire locks and claims.
-// 3. Nest closes the HTTP server, and waits for its requests. These requests can also acquire locks.
+// At a shutdown, Nest calls the hooks of the modules in the order of their imports. luanest needs another order, in which locks are
+// released last. This file ensures it:
+// 1. `onModuleDestroy` of all modules: workers fetch no more tasks, and wait for their running handlers.
+// 2. `beforeApplicationShutdown`: waits for all workers. Handlers that still run can acquire locks.
+// 3. Nest closes the HTTP server, and waits for its requests. They can also acquire locks.
 // 4. `onApplicationShutdown`: ScriptRegistry releases the locks that are still held, and then closes.
 
 /** Options of a module that runs code of the app, such as handlers, and waits for it at the shutdown. */
@@ -27,7 +26,7 @@ export type ResolvedShutdown = Readonly<Required<ShutdownOptions>>;
 
 export const KNOWN_SHUTDOWN: KnownOptions<ShutdownOptions> = { drainMs: true, abortGraceMs: true };
 
-/** Checks the options and fills in the defaults. @throws the error that `checks` makes */
+/** Checks the options and fills in the defaults. @throws the error that `checks` creates */
 export function resolveShutdown({ drainMs, abortGraceMs }: ShutdownOptions, checks: Checks): ResolvedShutdown {
   return {
     drainMs: checks.integer('drainMs', drainMs ?? 10_000, 0),
@@ -36,33 +35,33 @@ export function resolveShutdown({ drainMs, abortGraceMs }: ShutdownOptions, chec
 }
 
 /**
- * Drains that have not ended, of all apps of the process. They are not separated by ScriptRegistry, because work of one ScriptRegistry
- * may need locks of another one.
+ * Promises of workers that wait for their running handlers during a shutdown. All apps of the process share them, because the handlers of
+ * one app may hold locks in the Redis of another one.
  */
 const drains = new Set<Promise<unknown>>();
 
-/** Functions to call at the end of the shutdown, such as one that releases locks, by the ScriptRegistry that they need. */
+/** Functions to call at the end of a shutdown, such as one that releases locks, by the ScriptRegistry that they use. */
 const ends = new WeakMap<object, (() => Promise<unknown>)[]>();
 
 /**
- * Registers the drain of a worker: a promise that resolves when its running work has ended. Returns the promise. Until then, locks and
- * claims can be acquired.
+ * Registers a promise that resolves when a worker's running handlers have ended, and returns it. The shutdown waits for it before locks are
+ * released.
  */
 export function draining(drain: Promise<void>): Promise<void> {
   drains.add(drain);
   const ended = (): void => void drains.delete(drain);
-  // An error of the drain is ignored here, because the caller handles it.
+  // The caller handles an error of this promise.
   drain.then(ended, ended);
   return drain;
 }
 
-/** Resolves when all drains that have begun so far have ended. Never rejects. */
+/** Resolves when all promises that `draining` got so far have ended. Never rejects. */
 export async function drained(): Promise<void> {
   await Promise.allSettled(drains);
 }
 
 /**
- * Registers a function to call at the end of the shutdown, such as one that releases locks. No work runs any more at this time, but the
+ * Registers a function to call at the end of a shutdown, such as one that releases locks. At that time, all handlers have ended, and the
  * ScriptRegistry still works.
  */
 export function atLast(registry: object, end: () => Promise<unknown>): void {
@@ -71,7 +70,7 @@ export function atLast(registry: object, end: () => Promise<unknown>): void {
   else all.push(end);
 }
 
-/** Calls all functions that `atLast` has registered for this ScriptRegistry, and waits for them. Never rejects. */
+/** Calls the functions that `atLast` has registered for this ScriptRegistry, and waits for them. Never rejects. */
 export async function endLast(registry: object): Promise<void> {
   const all = ends.get(registry) ?? [];
   ends.delete(registry);

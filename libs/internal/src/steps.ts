@@ -1,23 +1,22 @@
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from './errors';
 
 /**
- * Calls to Redis that one operation makes. Decides with which error the operation fails. If a call fails without an effect, but another
- * call of the operation may have had an effect, this is UnknownOutcomeError. The error of the call itself would wrongly show that nothing
- * happened.
+ * Chooses the error of an operation that makes several calls to Redis. If one call fails without an effect, but another call may have
+ * changed something, the operation fails with UnknownOutcomeError. The error of the failed call would wrongly show that nothing happened.
  */
 export class Steps {
   private mayHaveChanged = false;
 
   /**
    * @param operation name of the operation in errors, such as `RedPacketService.close`
-   * @param advice what the caller can do, as a sentence
+   * @param advice sentence for the error that says what the caller can do
    */
   constructor(
     private readonly operation: string,
     private readonly advice = 'Call it again: that is safe.',
   ) {}
 
-  /** Waits for a call that changes data, or for several calls of which at least one changes data. */
+  /** Waits for a call that may change data, or for several such calls. */
   async one<T>(call: Promise<T>): Promise<T> {
     try {
       return await this.note(call);
@@ -26,7 +25,9 @@ export class Steps {
     }
   }
 
-  /** Waits until all of these calls have ended. Each of them changes data. @throws the error for the first call in the list that failed */
+  /**
+   * Waits until all of these calls have ended. Each of them may change data. @throws the error of the first call in the list that failed
+   */
   async all<T>(calls: readonly Promise<T>[]): Promise<T[]> {
     const outcomes = await Promise.allSettled(calls.map((call) => this.note(call)));
     return outcomes.map((outcome) => {
@@ -35,7 +36,7 @@ export class Steps {
     });
   }
 
-  /** Waits for calls that only read, or whose effects do not matter to the caller. */
+  /** Waits for a call that only reads, or whose changes do not matter to the caller. */
   async read<T>(calls: Promise<T>): Promise<T> {
     try {
       return await calls;
@@ -45,8 +46,8 @@ export class Steps {
   }
 
   /**
-   * Waits for a call that changes data, and records if it may have had an effect. If the call fails, throws the error of the call
-   * unchanged, because other calls of the operation may still run. Pass this error to `errorOf` later.
+   * Waits for a call that changes data, and remembers if it may have had an effect. A failed call throws its own error, because other calls
+   * may still run. Pass that error to `errorOf` later.
    */
   async note<T>(call: Promise<T>): Promise<T> {
     try {
@@ -59,7 +60,7 @@ export class Steps {
     }
   }
 
-  /** Returns the error of the operation for the error of one of its calls. Call this method when all calls of the operation have ended. */
+  /** Returns the error of the operation for the error of one of its calls. Call it when all calls of the operation have ended. */
   errorOf(error: unknown): Error {
     if (!this.mayHaveChanged) return error as Error;
     return afterEffect(
@@ -71,11 +72,11 @@ export class Steps {
 }
 
 /**
- * Returns UnknownOutcomeError if `error` shows that a call had no effect, because other parts of the operation may have had an effect.
+ * Returns UnknownOutcomeError for an error that proves that a call had no effect, because other parts of the operation may have had one.
  * Returns any other error unchanged.
  *
  * @param before text that says what may have happened before the call
- * @param advice what the caller can do, as a sentence
+ * @param advice sentence for the error that says what the caller can do
  */
 export function afterEffect(error: unknown, before: string, advice: string): Error {
   if (!hadNoEffect(error)) return error as Error;

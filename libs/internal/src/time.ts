@@ -1,20 +1,18 @@
 import * as timers from 'node:timers';
 
-/** Timer of a TimeSource. `clearTimer` ends it. */
 export interface Timer {
   /** Lets the process end while the timer waits. */
   unref(): unknown;
 }
 
-/** Clock and timers that all libs use. A test can replace them. See DECISIONS.md: one-source-of-time */
+/** Source of the time and of timers for all libs. A test can replace it. See DECISIONS.md: one-source-of-time */
 export interface TimeSource {
-  /** Returns the time of day, ms since 1970. It may go back. */
+  /** Returns the time of day, ms since 1970. The time of day may jump back. */
   nowMs(): number;
   /** Returns a time that never goes back (monotonic clock), ms since an arbitrary moment. */
   monotonicMs(): number;
   /**
-   * Converts a time of `monotonicMs()` that was just read to a time of `performance.now()`, ms. ScriptRegistry uses the latter for
-   * deadlines.
+   * Converts a time that `monotonicMs()` has just returned to a time of `performance.now()`, ms, which ScriptRegistry uses for deadlines.
    */
   measuredAt(monotonicMs: number): number;
   /** Calls `callback` once. @param ms time from now, ms; at most `MAX_TIMER_MS` */
@@ -22,19 +20,20 @@ export interface TimeSource {
   /** Calls `callback` every `ms` milliseconds. */
   setRepeatingTimer(callback: () => void, ms: number): Timer;
   /**
-   * Does the same as `setTimer`. For code that waits for something that does not depend on a clock, such as the end of a handler. The
-   * clock of a test can end this timer early, but cannot delay it. Fake timers of a test do not change it.
+   * Calls `callback` once after `ms` milliseconds. For waits that depend on no clock, such as for the end of a handler: the clock of a test
+   * can end this timer early, but cannot delay it, and fake timers do not affect it.
    */
   setTimeLimit(callback: () => void, ms: number): Timer;
   /** Ends a timer of `setTimer`, `setRepeatingTimer` or `setTimeLimit`. Does nothing for `undefined`, or if the timer has ended. */
   clearTimer(timer: Timer | undefined): void;
 }
 
-// These functions are read here, when the file is loaded, before a test replaces them by fake timers.
+// Test frameworks may later replace the global functions by fake timers, so the real ones are saved when this file is loaded.
 const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = timers;
 const RealTimeout = classOfTimers();
 
-// Each method reads the global function at each call, so that fake timers of a test take effect. Only time limits use the real timers.
+// Each method looks up the global function when it is called, so that fake timers of a test take effect. Only time limits use the real
+// timers.
 const realTime: TimeSource = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -46,13 +45,12 @@ const realTime: TimeSource = {
     timer instanceof RealTimeout ? clearRealTimeout(timer) : clearTimeout(timer as NodeJS.Timeout | undefined),
 };
 
-/** Clock and timers of this process. The libs use them for all durations and dates that options or documents mention. */
 export const time: TimeSource = { ...realTime };
 
 let replaced = false;
 
 /**
- * Makes the libs use another TimeSource, until the returned function is called. Only the test clock calls this function.
+ * Makes the libs use another TimeSource until the returned function is called. Used by the clock of luanest/testing.
  *
  * @throws Error if another TimeSource is in use already
  */
@@ -77,15 +75,12 @@ export function replaceTime(source: TimeSource): () => void {
   };
 }
 
-/**
- * Function `setImmediate` of Node: calls back after the I/O of this turn of the event loop. It is read before a test replaces it, so fake
- * timers of the test do not stop it.
- */
+/** Calls back after the I/O of this turn of the event loop. This is Node's real `setImmediate`, saved before fake timers can replace it. */
 export const nextTurn: (callback: () => void) => NodeJS.Immediate = timers.setImmediate;
 
 /**
- * Calls `callback` after `ms` of real time, even if a test uses fake timers. For code that repeatedly checks a condition that does not
- * depend on a clock.
+ * Calls `callback` after `ms` milliseconds of real time, even while a test uses fake timers. For code that polls a condition which depends
+ * on no clock.
  */
 export function setRealTimer(callback: () => void, ms: number): Timer {
   return setRealTimeout(callback, ms);
@@ -97,7 +92,7 @@ function classOfTimers(): new () => NodeJS.Timeout {
   return timer.constructor as new () => NodeJS.Timeout;
 }
 
-/** Returns `performance.now()`, ms, even if a test has replaced the TimeSource. For durations that are only measured or logged. */
+/** Returns `performance.now()`, ms, even if a test has replaced the clock. For durations that are only measured or logged. */
 export function measuredMs(): number {
   return performance.now();
 }

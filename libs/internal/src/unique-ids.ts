@@ -1,13 +1,10 @@
 import { randomBytes } from 'node:crypto';
 
-/** Generator of ids that are unique among all instances and processes. An id consists of 96 random bits of the instance, and a counter. */
+/** Creates ids that are unique over all processes: 96 random bits of this object, and a counter. */
 export class UniqueIds {
   private readonly origin: string;
   private made = 0;
-  /**
-   * Number of digits of the counter, as text. It is put before the counter, so that a counter with more digits comes later in the order
-   * of bytes.
-   */
+  /** Number of digits of the counter, as text. Ids contain it before the counter, so that they sort in the order of their creation. */
   private digits = '1';
   private longer = 36;
 
@@ -16,8 +13,8 @@ export class UniqueIds {
   }
 
   /**
-   * Returns a new id: the prefix, then about 20 letters, digits, `-` and `_`. In the order of bytes, the id comes after the ids that this
-   * instance returned before.
+   * Returns a new id: the prefix, then about 20 letters, digits, `-` and `_`. Compared by bytes, it sorts after all earlier ids of this
+   * object.
    */
   next(): string {
     this.made += 1;

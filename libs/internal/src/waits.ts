@@ -11,7 +11,7 @@ export interface PauseOptions {
   readonly ref?: boolean;
 }
 
-/** Waits for `ms` milliseconds, such as before the next try of something that failed. Never rejects. */
+/** Waits for `ms` milliseconds. Never rejects. */
 export function pause(ms: number, { signal, ref = true }: PauseOptions = {}): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {
@@ -26,7 +26,9 @@ export function pause(ms: number, { signal, ref = true }: PauseOptions = {}): Pr
   });
 }
 
-/** Waits until `work` has ended, at most `ms` milliseconds. Returns true if `work` was resolved or rejected in time. Never rejects. */
+/**
+ * Waits until the promise `work` has ended, at most `ms` milliseconds. Returns true if it was resolved or rejected in time. Never rejects.
+ */
 export function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = time.setTimeLimit(() => resolve(false), ms);
@@ -38,10 +40,7 @@ export function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean>
   });
 }
 
-/**
- * Waits until `condition` returns true, at most `ms` milliseconds. Returns false if the condition is not true at that time. `condition`
- * must not throw.
- */
+/** Waits until `condition` returns true, at most `ms` milliseconds. Returns the last result of `condition`, which must not throw. */
 export function reachedWithin(ms: number, condition: () => boolean): Promise<boolean> {
   if (condition() || ms <= 0) return Promise.resolve(condition());
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-// Second entry point of this lib. Code that must not load Nest imports it in place of `index.ts`.
+// Entry point for code that must not load Nest, such as the command line. Other code imports `index.ts`.
 export { Checks, type KnownOptions } from './checks';
 export { LuanestError } from './errors';
 export { slotOf } from './hash';
