@@ -2,9 +2,9 @@ import { isUint8Array } from 'node:util/types';
 import { InvalidInputError } from './script-registry.errors';
 import { shown } from '../../internal/src';
 
-/** Type of an argument of a script. It checks and encodes the value. */
+/** Type of a script's argument. Checks a value, and encodes it for Redis. */
 export interface ArgType<T> {
-  /** Name of the type: `int`, `str` or `bytes`. Two scripts of the same name conflict if their labels differ. */
+  /** Name of the type: `int`, `str` or `bytes`. Two scripts conflict if they have the same name, but different types of arguments. */
   readonly label: string;
   /**
    * Checks a value, and returns it as an element of ARGV: text, which is sent as UTF-8, or bytes.

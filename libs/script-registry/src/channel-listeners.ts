@@ -3,17 +3,14 @@ import type { ChannelSubscriber, CommandFailure, RedisConnection, RedisNode } fr
 import { messageOf } from '../../internal/src';
 import { NotSentError } from './script-registry.errors';
 
-/** Pause between two checks of the connections, ms. */
+/** Pause between two checks of the connections for Pub/Sub, ms. */
 const CHECK_MS = 5_000;
-/**
- * Number of consecutive checks without a reply after which a connection is closed. A single check may get no reply because this process
- * itself was paused.
- */
+/** A connection is closed after this many checks in a row without a reply. One missing reply may only mean that this process was paused. */
 const MOST_SILENT_CHECKS = 2;
-/** If the clock of a node steps forward by more than this, ms, the listeners are called. */
+/** If the clock of Redis jumps forward by more than this, ms, code that waits for a time must be woken. */
 const CLOCK_STEP_MS = 250;
 
-/** Called with the text of each message; without a text if messages may have been missed. */
+/** Function that gets the text of each message, or no text if it may have missed messages. */
 export type ChannelListener = (message?: string) => void;
 
 interface Channel {
@@ -22,28 +19,29 @@ interface Channel {
   readonly subscribed: Promise<void>;
 }
 
-/** Connection to one node, and the channels that it is subscribed to. */
 interface Link {
   readonly node: RedisNode;
   readonly opening: Promise<ChannelSubscriber>;
   readonly channels: Map<string, Channel>;
   /**
-   * Channels that have no listener, but are not unsubscribed from: at most one sharded channel (key false), and one channel of key events
-   * (key true).
+   * Channels without a listener whose subscription is kept: at most one sharded channel (key false), and one channel of keyspace
+   * notifications (key true).
    */
   readonly kept: Map<boolean, string>;
-  /** True if this connection has ever subscribed to a channel of key events. */
+  /** True if this connection has ever subscribed to keyspace notifications. */
   hasKeyEvents: boolean;
-  /** Number of consecutive checks whose PING got no reply. */
+  /** Number of PINGs without a reply since the last reply. */
   silentChecks: number;
-  /** Clock of the node minus `performance.now()`, ms. Null if the Redis user may not send TIME. Undefined before the first reading. */
+  /**
+   * Clock of the Redis node minus `performance.now()`, ms. Null if the Redis user may not send TIME. Undefined before the first reading.
+   */
   clockMs: number | null | undefined;
-  /** Closes the connection, and calls each listener once without a text, because listeners may miss messages from now on. */
+  /** Closes the connection, and calls each of its listeners once without a text, because they may miss messages from now on. */
   readonly drop: () => void;
 }
 
 /**
- * Listeners of sharded Pub/Sub channels, and of channels of key events (keyspace notifications). All listeners of a node share one
+ * Passes Pub/Sub messages to listeners: those of sharded channels, and keyspace notifications. All listeners of a node share one
  * connection. The first `listen` opens it.
  * See DECISIONS.md: listeners-need-not-ask
  */
@@ -55,9 +53,9 @@ export class ChannelListeners {
   constructor(private readonly connection: RedisConnection) {}
 
   /**
-   * Calls `listener` with each message of the channel. When the subscription has ended, calls `listener` once without a text. Then the
-   * caller must call `listen` again to get more messages. The listener may also be called once without a text if `listen` rejects. A call
-   * without a text also comes if the clock of the node was set forward; the subscription then stays.
+   * Calls `listener` with each message of the channel. When the subscription ends, calls it once without a text; the caller must then call
+   * `listen` again to get more messages. A call without a text may also come if `listen` rejects, or if the clock of Redis was set forward.
+   * In the latter case, the subscription stays.
    *
    * @returns a function that stops calling the listener
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
@@ -93,16 +91,16 @@ export class ChannelListeners {
   }
 
   /**
-   * Closes the connection for the listeners of a node, and calls them without a text, so that they call `listen` again. Called after the
-   * client has reconnected, because the node may now be another server.
+   * Closes the Pub/Sub connection to a node, and calls its listeners without a text, so that they listen again. Called after the client has
+   * reconnected, because the address may now belong to another server.
    */
   reconnected(node: RedisNode): void {
     this.links.get(node.id)?.drop();
   }
 
   /**
-   * Closes each connection with a channel whose slot is now on another node, and calls its listeners without a text, so that they call
-   * `listen` again.
+   * Ends the subscriptions to channels whose hash slot has moved to another node, and calls their listeners without a text, so that they
+   * listen again.
    */
   moved(): void {
     for (const { node, channels, drop } of [...this.links.values()]) {
@@ -128,10 +126,9 @@ export class ChannelListeners {
   }
 
   /**
-   * Returns the channel to unsubscribe from after `channel` has lost its last listener. There are two kinds of channels: sharded ones,
-   * and those of key events. If other channels of the kind are in use, this is `channel` itself. Otherwise the subscription to `channel`
-   * stays, and the channel whose subscription stayed before is returned. So one channel of each kind always stays: Redis counts the
-   * channels of each kind, and ioredis takes the count 0 as the end of all subscriptions.
+   * Returns the channel to unsubscribe from after `channel` has lost its last listener. ioredis ends all subscriptions when the number of
+   * channels of a kind becomes 0, so one sharded channel and one of keyspace notifications always stay subscribed. If `channel` is the last
+   * one of its kind, it stays, and the one that stayed before is returned.
    * See DECISIONS.md: last-channel-of-a-kind-stays
    */
   private exchange({ channels, kept }: Link, channel: string): string | undefined {
@@ -154,7 +151,7 @@ export class ChannelListeners {
     };
     const moved = (channel: string): void => {
       this.connection.refresh();
-      // If the last sharded channel of the connection has ended, ioredis would misread the messages of the channels of key events.
+      // ioredis misreads keyspace notifications after the last sharded channel of a connection has ended.
       if (link.hasKeyEvents) drop();
       else lost(channel);
     };
@@ -178,8 +175,8 @@ export class ChannelListeners {
   }
 
   /**
-   * Closes connections that no longer reply, for example because a firewall dropped them. Also calls the listeners of a node whose clock
-   * was set forward: the time that they wait for comes earlier than they computed.
+   * Closes connections that do not reply any more, for example because a firewall dropped them. Also wakes the listeners of a node whose
+   * clock was set forward, because the time that they wait for comes earlier than expected.
    */
   private check(): void {
     for (const link of [...this.links.values()]) {
@@ -189,7 +186,7 @@ export class ChannelListeners {
       }
       link.silentChecks += 1;
       const replied = (): void => void (link.silentChecks = 0);
-      // An error reply also shows that the connection works.
+      // An error reply also proves that the connection works.
       link.opening.then((subscriber) => subscriber.ping()).then(replied, replied);
       if (link.node.ready && link.clockMs !== null) void this.checkClock(link);
     }

@@ -4,12 +4,11 @@ import { sectionsOf, withoutComments } from './pipe/forms';
 import type { ScriptDefinition, ArgSpecs, GroupOptions, ScriptSpec } from './script-definition';
 import { SetupError } from './script-registry.errors';
 
-/** Type of the items of an array. For an array of arrays: type of the items of the inner arrays. Any other type is returned as it is. */
 type Items<T> = T extends readonly (infer I)[] ? (I extends readonly (infer J)[] ? J : I) : T;
 
 /**
- * Type that does not compile if `reply` takes strings although `replyBytes` is true, or Buffers although `replyBytes` is false. It checks
- * arrays, and arrays in arrays, but nothing deeper.
+ * Reports an error of the compiler if `reply` takes strings although `replyBytes` is true, or Buffers although it is false. Looks at
+ * arrays, and at arrays in arrays.
  */
 type FittingReply<Raw, B> =
   unknown extends Items<Raw>
@@ -31,7 +30,7 @@ function isList(type: ArgSpecs[string]): boolean {
 }
 
 function checkNames(name: string, kind: 'key' | 'argument', names: readonly string[]): void {
-  // Names such as "1" are refused, because Object.keys() returns them first. This would change the order of ARGV.
+  // Object.keys() returns names such as "1" first, which would change the order of ARGV. So such names are refused.
   const valid = kind === 'key' ? /^[A-Za-z_]\w*(\[\])?$/ : /^[A-Za-z_]\w*$/;
   for (const item of names) {
     if (!valid.test(item)) {
@@ -156,8 +155,8 @@ export function defineScript<
 }
 
 /**
- * Returns a text that identifies a script. Two definitions have the same text if their Lua, parameters, flags and `replyBytes` are the
- * same. Their `reply` functions and their `maxCalls` may differ.
+ * Returns a text that identifies a script, to detect two scripts with the same name. It depends on the Lua, the parameters, the flags and
+ * `replyBytes`, but not on the function `reply` and `maxCalls`.
  */
 export function fingerprint({ source, group, keys, args, flags, replyBytes }: ScriptDefinition): string {
   const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);

@@ -1,4 +1,4 @@
-// Exports for luanest/testing. They are not part of the public API.
+// Exports for luanest/testing, which are not part of the public API.
 export { type AnyClient, connectClient } from './connection/connect';
 export { connectIoredis, type IoredisClient, isIoredis } from './connection/ioredis-connection';
 export { isKeyEvents } from './connection/key-events';

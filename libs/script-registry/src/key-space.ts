@@ -14,18 +14,18 @@ function checked(value: string, what: string): string {
   return value;
 }
 
-/** Escapes braces, which would open or end a hash tag, and `%`, so that two ids never give the same hash tag. */
+/** Escapes braces and `%` in an id. Braces would open or end a hash tag, and without `%`, two ids could give the same tag. */
 function escapeTag(subject: string): string {
   if (!/[%{}]/.test(subject)) return subject;
   return subject.replace(/[%{}]/g, (char) => (char === '%' ? '%25' : char === '{' ? '%7B' : '%7D'));
 }
 
-/** Escapes braces, `%` and colons, so that the segments `a:b` and `c` do not give the same key as `a` and `b:c`. */
+/** Escapes braces, `%` and colons in a part of a key. Otherwise the parts `a:b` and `c` would give the same key as `a` and `b:c`. */
 function escapeSegment(segment: string): string {
   return segment.includes(':') ? escapeTag(segment).replaceAll(':', '%3A') : escapeTag(segment);
 }
 
-/** Builder of keys that all have the same hash tag, so that one call may use several of these keys on a Cluster. */
+/** Builds keys that all have the same hash tag, so that one call of a script may use several of them on a Cluster. */
 export class TaggedKeys {
   constructor(private readonly base: string) {}
 
@@ -47,9 +47,9 @@ export class TaggedKeys {
   }
 
   /**
-   * Prepares many keys that differ only in their last segment, so that their common part is built once.
+   * Prepares many keys that differ only in their last part. Their common beginning is built once.
    *
-   * @returns a function that takes the last segment, and returns `key(name, ...segments, last)`
+   * @returns a function that takes the last part, and returns the whole key
    * @throws InvalidInputError for an invalid name or segment. The returned function throws it for an invalid last segment
    */
   series(name: string, ...segments: readonly string[]): (last: string) => string {
@@ -58,7 +58,7 @@ export class TaggedKeys {
   }
 }
 
-/** Builder of the keys of one lib. Braces in an id cannot change the hash tag, because they are escaped. */
+/** Builds the keys of one lib. Braces in an id are escaped, so they cannot change the hash tag. */
 export class KeySpace {
   private readonly base: string;
 

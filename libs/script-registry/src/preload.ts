@@ -7,20 +7,17 @@ import { PreloadFailedError } from './script-registry.errors';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
 import type { ScriptHealth } from './script-registry.types';
 
-/** Longest time that the boot waits for replicas after all masters have the scripts, ms. */
+/** Once all masters have the scripts, the boot waits for replicas at most this long, ms. */
 const REPLICA_GRACE_MS = 1_000;
 
-/** Time after which the boot logs the masters that it waits for, ms. */
+/** If the boot still waits for masters after this time, ms, it logs which ones. */
 const NOTICE_MS = 1_000;
 
-/**
- * Script of the health check. It has no keys, so any node can run it. With these flags, it also runs while memory is full, and on a
- * replica.
- */
+/** Script of the health check. It has no keys, so any node can run it, and its flags let it run while memory is full, and on a replica. */
 const PROBE = '#!lua flags=no-writes,allow-oom,allow-stale\nreturn 1';
 const PROBE_SHA = createHash('sha1').update(PROBE).digest('hex');
 
-/** Loads scripts on all nodes at boot and when nodes connect or change, and checks the health of all nodes. */
+/** Loads the scripts on all nodes, at boot and when nodes connect or change. Also checks the health of all nodes. */
 export class Preload {
   private stopListening: (() => void) | undefined;
   private readonly watchers = new Set<(event: string) => void>();
@@ -98,9 +95,9 @@ export class Preload {
   }
 
   /**
-   * Runs a script that does nothing. Throws if no reply comes, or if the node does not allow the Redis user to run scripts. Ignores other
-   * error replies, because the PING of the check gets them, too. If the node lacks the script, tries to load it. So the next check does
-   * not add another NOSCRIPT error to the statistics of Redis.
+   * Runs an empty script. Throws if no reply comes, or if the Redis user may not run scripts. Other error replies do not count, because the
+   * health check's PING gets them, too. If the node lacks the script, loads it, so that the next check does not add another NOSCRIPT error
+   * to the statistics of Redis.
    * See DECISIONS.md: health-runs-an-empty-script
    */
   private async mayRunScripts(node: RedisNode): Promise<void> {
@@ -134,8 +131,8 @@ export class Preload {
   }
 
   /**
-   * Waits until loading has ended on all nodes, at most `preloadTimeoutMs`. Waits for replicas at most a second longer than for masters.
-   * If `required` is false, also stops waiting for masters when a connection fails.
+   * Waits until scripts have been loaded on all nodes, successfully or not, at most `preloadTimeoutMs`. Waits for replicas at most a second
+   * longer than for masters. If `required` is false, also stops waiting for masters when a connection fails.
    *
    * @returns a text that names the masters that are not connected or lack scripts; undefined if there are none
    */
@@ -153,8 +150,8 @@ export class Preload {
         const nodes = this.connection.nodes();
         const masters = nodes.filter(({ role }) => role === 'master');
         const complete = masters.length > 0 && this.connection.lostMasters().length === 0;
-        // A load also ends when its connection closes. So a master must be ready, too. The next connection may succeed: the client of a
-        // Cluster closes all connections while a master is down.
+        // A load also ends when its connection closes, so a master must be connected, too. A failed connection is tried again: the client
+        // of a Cluster closes all connections while one master is down.
         if (complete && masters.every((node) => node.ready && this.loader.loaded.has(node))) {
           if (masters.some((node) => this.loader.problem(node)) || nodes.every((node) => this.loader.loaded.has(node)))
             return finish(this.problem());
@@ -170,7 +167,7 @@ export class Preload {
   }
 
   /**
-   * Logs a warning: which masters are not connected, what to do, and how long the boot waits.
+   * Logs which masters are not connected, what to do, and how long the boot waits for them.
    *
    * @returns false if all masters are connected
    */

@@ -4,7 +4,7 @@ import type { ScriptDefinition } from './script-definition';
 import { shown } from '../../internal/src';
 import { SetupError } from './script-registry.errors';
 
-/** Scripts of one ScriptRegistry. Each has a ScriptPipe, which sends its calls. */
+/** The scripts of one ScriptRegistry by name. Each has a ScriptPipe, which sends its calls. */
 export class RegisteredScripts {
   readonly pipes = new Map<ScriptDefinition, ScriptPipe>();
 
@@ -13,7 +13,8 @@ export class RegisteredScripts {
   /**
    * Adds scripts. Ignores a script that was added before.
    *
-   * @returns the pipes that `makePipe` made
+   * @param makePipe creates the ScriptPipe for a new script
+   * @returns the ScriptPipes of the new scripts
    * @throws SetupError if two different scripts have the same name
    */
   add(scripts: readonly ScriptDefinition[], makePipe: (script: ScriptDefinition) => ScriptPipe): ScriptPipe[] {

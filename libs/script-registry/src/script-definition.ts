@@ -6,7 +6,7 @@ import type { ArgType, ListType } from './arg-types';
  */
 export type ScriptFlag = 'no-writes' | 'allow-oom' | 'allow-stale';
 
-/** Options of a group: several concurrent calls of one script, which are sent together as one command. */
+/** Limits for the groups of a script. A group consists of concurrent calls that are sent together as one command. */
 export interface GroupOptions {
   /**
    * Maximum number of calls in a group; integer >= 1. Default 128. Choose a small number if the work of one call grows with its
@@ -14,12 +14,11 @@ export interface GroupOptions {
    */
   readonly maxCalls?: number;
   /**
-   * Lua that runs in place of `source` if calls are sent as a group. It must do the same as `source`, and may cost less for many calls.
-   * The Lua may end in a section that begins with the line `-- @finish`. This section runs after all calls of a group, for a write that
-   * several calls can make together. If all calls have the same keys, the section runs once. Otherwise it runs once for each call, with
-   * the keys of this call. It also runs after calls that raised an error. So the first run for some keys must do the work of all calls
-   * with these keys, and another run for these keys must do nothing. The section must not read ARGV. If it raises an error, every call of
-   * the group rejects. Default: `source`.
+   * Lua for a group: calls that are sent together as one command. It must do the same as `source`, and may be faster for many calls.
+   * Default: `source`. Below a line `-- @finish`, the Lua may have a section that runs after all calls of the group, for one write instead
+   * of many. It runs once if all calls have the same keys. Otherwise it runs once per call, with the keys of that call: the first run with
+   * some keys must then do the work for all calls with these keys, and later runs with these keys must do nothing. The section also runs
+   * after a call that raised an error. It must not read ARGV. If it raises an error, every call of the group rejects.
    */
   readonly source?: string;
 }
@@ -95,8 +94,7 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
 }
 
 /**
- * A defined script: its source, its parameters and its `reply` function, with inferred types. Without type arguments, the type of any
- * script.
+ * A script that `defineScript` has returned, with the inferred types of its keys, arguments and result. Without type arguments, any script.
  */
 export interface ScriptDefinition<
   K extends readonly string[] = readonly string[],

@@ -7,22 +7,19 @@ import { events } from './script-registry.events';
 const VERIFY_DEBOUNCE_MS = 500;
 
 /**
- * Loads scripts on nodes (SCRIPT LOAD). For each node, keeps the outcome of the last load.
+ * Loads scripts on nodes with SCRIPT LOAD, and remembers for each node if this succeeded.
  * See DECISIONS.md: heal-per-node
  */
 export class ScriptLoader {
   private readonly scripts = new Map<string, LoadableScript>();
   private readonly loading = new WeakMap<RedisNode, Promise<void>>();
-  /** The last `loadMissing` of each node. */
+  /** Last check of each node for missing scripts. */
   private readonly checks = new WeakMap<RedisNode, Promise<void>>();
-  /**
-   * Outcome of the last load of each node: true, or the error. Calls are sent only to nodes that are in this map: their first load has
-   * ended, with or without success.
-   */
+  /** Result of the last load of scripts on each node: true or the error. A node gets no calls before it is in this map. */
   readonly loaded: WeakMap<RedisNode, Error | true> = new WeakMap();
   private verifyTimer: NodeJS.Timeout | undefined;
 
-  /** @param onLoaded called when the first load of a node since it connected has ended, so that waiting calls can be sent to the node */
+  /** @param onLoaded called when the first load of scripts since a node connected has ended, because calls may wait for it */
   constructor(
     private readonly registry: string,
     private readonly connection: RedisConnection,
@@ -33,14 +30,14 @@ export class ScriptLoader {
     return [...this.scripts.keys()];
   }
 
-  /** Adds scripts, and loads them on the nodes whose first load has ended. The first load of the other nodes includes them. */
+  /** Adds scripts, and loads them on the nodes that have other scripts already. All other nodes get them with their first load. */
   add(scripts: readonly LoadableScript[]): void {
     for (const script of scripts) this.scripts.set(script.sha, script);
     for (const node of this.connection.nodes()) if (this.loaded.has(node)) void this.loadMissing(node);
   }
 
   /**
-   * Returns why the node may lack scripts: the error of the last load, or an error that no load has ended yet. Returns undefined if the
+   * Returns the reason why a node may lack scripts: the error of the last load, or that no load has ended yet. Returns undefined if the
    * last load succeeded.
    */
   problem(node: RedisNode): Error | undefined {
@@ -48,16 +45,15 @@ export class ScriptLoader {
     return state === true ? undefined : (state ?? new Error('scripts are not loaded yet'));
   }
 
-  /** Forgets the outcome of the last load of a node, because after a reconnect the node may be another server. */
+  /** Forgets whether a node has the scripts. After a reconnect, another server may have its address. */
   forget(node: RedisNode): void {
     this.loaded.delete(node);
     this.loading.delete(node);
   }
 
   /**
-   * Loads all scripts on a node. If a load of all scripts is in flight, waits for that load instead. If a `loadMissing` is in flight,
-   * waits for it, and calls `loadMissing` again: Redis may have lost the scripts after it checked them for the first one. Never rejects;
-   * see `problem`.
+   * Loads all scripts on a node, or waits for a load that is in flight. A check for missing scripts that is in flight may have come too
+   * early, before Redis lost its scripts, so the check is repeated. Never rejects; `problem` returns the error.
    */
   load(node: RedisNode): Promise<void> {
     const check = this.checks.get(node);
@@ -66,8 +62,7 @@ export class ScriptLoader {
   }
 
   /**
-   * Checks which scripts a node has (SCRIPT EXISTS), and loads the missing ones. If a load or a check is in flight, waits for that one
-   * instead.
+   * Asks a node with SCRIPT EXISTS which scripts it lacks, and loads these. If a load or a check is in flight, waits for that one instead.
    */
   loadMissing(node: RedisNode): Promise<void> {
     const running = this.loading.get(node);
@@ -85,7 +80,9 @@ export class ScriptLoader {
     return check;
   }
 
-  /** Calls `loadMissing` for all connected nodes after half a second. Further calls of `verifySoon` in that time do nothing. */
+  /**
+   * Checks all connected nodes for missing scripts after half a second. Calling this method again during that time has no further effect.
+   */
   verifySoon(): void {
     this.verifyTimer ??= setTimeout(() => {
       this.verifyTimer = undefined;
@@ -102,11 +99,11 @@ export class ScriptLoader {
     if (running) return running;
     const { size } = this.scripts;
     const settle = (outcome: Error | true, scripts: number): void => {
-      // If `forget` was called, the connection of this load has closed, so its outcome does not count.
+      // The connection of this load has closed, so its result does not count.
       if (this.loading.get(node) !== done) return;
       this.settle(node, outcome, scripts);
       this.loading.delete(node);
-      // Scripts may have been added during this load. They are not loaded yet.
+      // Scripts that were added during this load are not loaded yet.
       if (this.scripts.size > size) void this.loadMissing(node);
     };
     const done: Promise<void> = work().then(
@@ -125,7 +122,7 @@ export class ScriptLoader {
     if (first) this.onLoaded();
   }
 
-  /** Sends all SCRIPT LOAD commands before it awaits the first reply, so that they take one round trip. @returns the number of scripts */
+  /** Sends all SCRIPT LOAD commands at once, so that they take one round trip. @returns the number of scripts */
   private async sendLoads(node: RedisNode, scripts: readonly LoadableScript[]): Promise<number> {
     const replies = await Promise.allSettled(scripts.map(({ body }) => node.send('SCRIPT', ['LOAD', body])));
     for (const [i, reply] of replies.entries()) {

@@ -2,15 +2,12 @@ import { eventChannels } from '../../internal/src';
 
 /** Type of each event of this lib, by its key in SCRIPT_REGISTRY_CHANNELS: `ScriptRegistryEvents['scriptsLoaded']`, for example. */
 export interface ScriptRegistryEvents {
-  /**
-   * ScriptRegistry has finished loading scripts on a node, with or without success. It may have found that the node already has all
-   * scripts.
-   */
+  /** ScriptRegistry has loaded scripts on a node, has failed to do so, or has found that the node has all scripts already. */
   readonly scriptsLoaded: {
     readonly registry: string;
     /** `host:port` of the node, or the path of its socket. */
     readonly node: string;
-    /** Number of script bodies that the node loaded. 0 if the node already had all scripts, or if loading failed (see `error`). */
+    /** Number of scripts that were loaded. 0 if the node had all scripts already, or if loading failed (see `error`). */
     readonly scripts: number;
     /** The error if loading failed. Some of the scripts may be loaded nevertheless. */
     readonly error?: unknown;
@@ -19,24 +16,21 @@ export interface ScriptRegistryEvents {
   /** A node replied NOSCRIPT to a call, because it lacked scripts. ScriptRegistry then loaded the scripts. */
   readonly scriptsHealed: {
     readonly registry: string;
-    /**
-     * `host:port` of the node, or the path of its socket; `routed by the client` if the client chose the node, so that ScriptRegistry
-     * does not know it.
-     */
+    /** `host:port` of the node, or the path of its socket. `routed by the client` if the Redis client chose the node. */
     readonly node: string;
     /** Name of the script whose call got NOSCRIPT. */
     readonly script: string;
   };
 
-  /** ScriptRegistry has sent a group: one or more calls of one script in one EVALSHA. A call that is sent alone is a group of one. */
+  /** ScriptRegistry has sent a group: one or more calls of one script in one command. A call that was sent alone is a group of one. */
   readonly groupSent: {
     readonly registry: string;
     readonly script: string;
     readonly node: string;
-    /** Calls in the group, at least 1. */
+    /** Number of calls in the group, at least 1. */
     readonly calls: number;
     /**
-     * Number of groups of the same script that are in flight, including this one. On a Cluster, only groups of the same slot count.
+     * Number of groups of the same script that are in flight, including this one. On a Cluster, only groups of the same hash slot count.
      * Groups of `runAndWait` are counted separately for each pair of `replicas` and `timeoutMs`.
      */
     readonly inFlight: number;
@@ -47,13 +41,13 @@ export interface ScriptRegistryEvents {
     readonly registry: string;
     readonly script: string;
     readonly node: string;
-    /** Calls in the group, at least 1. */
+    /** Number of calls in the group, at least 1. */
     readonly calls: number;
     /** Time since the group was sent, ms, including the time to load missing scripts and to follow redirections. */
     readonly durationMs: number;
   };
 
-  /** A call of `run` or `runAndWait` began. The event `callEnded` of the same call has this object in its field `call`. */
+  /** A call of `run` or `runAndWait` has begun. Its event `callEnded` has this object in the field `call`. */
   readonly callStarted: {
     readonly registry: string;
     readonly script: string;
@@ -100,7 +94,7 @@ export const SCRIPT_REGISTRY_CHANNELS = Object.freeze({
 
 export const events = eventChannels<ScriptRegistryEvents>(SCRIPT_REGISTRY_CHANNELS);
 
-/** Calls `make`, which runs a script, and publishes the start and the end of this call. */
+/** Runs a script by calling `make`, and publishes the start and the end of this call as events. */
 export function withCallEvents<R>(registry: string, script: string, make: () => Promise<R>): Promise<R> {
   const call: ScriptRegistryEvents['callStarted'] = { registry, script };
   const startedAt = performance.now();

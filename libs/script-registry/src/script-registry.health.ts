@@ -1,6 +1,5 @@
 import type { ScriptRegistry } from './script-registry.service';
 
-/** Status of one check, in the form that `@nestjs/terminus` expects. */
 interface HealthStatus {
   readonly status: 'up' | 'down';
   /** One line for each problem that was found; only if `down`. */

@@ -15,7 +15,7 @@ import {
 } from './script-registry.options';
 import { ScriptRegistry } from './script-registry.service';
 
-/** Settings that Nest needs before the options are resolved. */
+/** Settings of ScriptRegistryModule that Nest needs before it knows the options. */
 interface ScriptRegistryModuleExtras {
   /** Name of an additional ScriptRegistry, such as for a second Redis. Without a name, it is the default ScriptRegistry of the app. */
   readonly name?: string;

@@ -74,12 +74,12 @@ const KNOWN: KnownOptions<ScriptRegistryModuleOptions> = {
   grouping: true,
 };
 
-/** Fixed settings, which users cannot set. Only tests change them. */
+/** Settings that only tests change. */
 export const FIXED = { preloadTimeoutMs: 10_000 };
 
 const checks = new Checks('ScriptRegistryModule');
 
-/** Checks `url`. The error does not quote it, since an address may hold a password. */
+/** Checks `url`. An address may hold a password, so the error does not quote it. */
 function checkUrl(url: unknown): void {
   if (url === undefined) return;
   const protocol = typeof url === 'string' && URL.canParse(url) ? new URL(url).protocol : undefined;

@@ -44,8 +44,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   /**
    * @param name name in errors and events: the name that `forRoot` got, or `default`
    * @param connection connection to Redis. `close()` closes this object, but not the client in it
-   * @param client `close()` calls `end`, which ends the client. `lastError` returns why the client is not connected. Undefined if the app
-   *   created the client
+   * @param client functions for a client that ScriptRegistry created: `close()` calls `end`, and `lastError` returns why the client is not
+   *   connected. Undefined if the app created the client
    */
   constructor(
     readonly name: string,
@@ -97,8 +97,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Releases the locks that are still held, then calls `close()`. If ScriptRegistry created the client, also waits until the client has
-   * ended.
+   * Releases the locks that are still held, and closes this ScriptRegistry. If ScriptRegistry created the client, also waits until the
+   * client has ended.
    */
   async onApplicationShutdown(): Promise<void> {
     await endLast(this);
@@ -213,8 +213,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * `notify-keyspace-events` has `K` and the class of the events. The Redis user needs permission for the channel
    * `__keyspace@<db>__:<key>`.
    *
-   * @param listener called with the name of each event. It is called without a name in the same cases in which the listener of `listen`
-   *   is called without a text
+   * @param listener called with the name of each event; called without a name whenever a listener of `listen` would be called without a
+   *   text
    * @returns a function that stops calling the listener
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
    */
@@ -251,15 +251,12 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     this.clientEnded = this.client?.end?.();
   }
 
-  /** For `luanest/testing`: the registered scripts. Each has the texts that EVAL runs, and their SHA1 hashes for EVALSHA. */
+  /** Returns the registered scripts for `luanest/testing`, each with the texts that EVAL runs, and their SHA1 hashes. */
   [INSPECT](): readonly Pick<ScriptCodec, 'name' | 'forms'>[] {
     return [...this.scripts.pipes.values()].map(({ codec }) => codec);
   }
 
-  /**
-   * For `luanest/console`: the prefix of all keys, and the nodes. The console also sends the nodes commands such as INFO, not only
-   * scripts.
-   */
+  /** Returns the prefix of all keys and the nodes for `luanest/console`, which also sends commands such as INFO. */
   [CONSOLE](): { readonly prefix: string; nodes(): readonly RedisNode[] } {
     return { prefix: this.options.prefix, nodes: () => this.connection.nodes() };
   }
@@ -287,10 +284,10 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Removes the lanes that have no calls. A lane is the queue of the calls of one script and slot.
+   * Removes the queues of calls that are empty. Each script has a queue per hash slot.
    *
    * @param expired true if calls were rejected at their deadline
-   * @returns false if no lane is left
+   * @returns false if no queue is left
    */
   private tidy(expired: boolean): boolean {
     for (const lane of [...this.busy]) {
@@ -310,8 +307,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Refreshes the client's slot table after 100 ms, then tries to send the waiting calls. The client notices a failover by the replies to
-   * commands. While all calls wait for a node, perhaps no reply arrives. So this method makes the client check the slots.
+   * Makes the client of a Cluster read the nodes again after 100 ms, then sends waiting calls. A client notices a failover by the replies
+   * that it gets, but there may be none while all calls wait for a node.
    */
   private refreshSoon(): void {
     this.refreshTimer ??= setTimeout(() => {

@@ -15,7 +15,6 @@ export type AnyClient = { readonly sendCommand: unknown; connect(): Promise<unkn
 const EXPECTED =
   'a Redis or a Cluster of ioredis or iovalkey, the result of createClient, createCluster or createSentinel of redis (node-redis), or a ' +
   'RedisConnection';
-/** Methods of RedisConnection. */
 const METHODS = [
   'nodes',
   'lostMasters',

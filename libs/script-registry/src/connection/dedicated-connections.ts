@@ -1,13 +1,13 @@
 import type { DedicatedConnection } from './port';
 
-/** Dedicated connections: one separate connection to each node of a client, for commands that block, such as WAIT. */
+/** Keeps one separate connection to each node of a client. Commands that block their connection, such as WAIT, use it. */
 export class DedicatedConnections {
   private readonly byNode = new Map<string, Promise<DedicatedConnection>>();
 
   /**
-   * Returns the connection to a node.
+   * Returns the separate connection to a node.
    *
-   * @param open opens a connection; called if there is none. It must call `ended` when the connection has ended
+   * @param open function that opens a connection if none exists. It must call `ended` when the connection has ended
    */
   get(node: string, open: (ended: () => void) => Promise<DedicatedConnection>): Promise<DedicatedConnection> {
     const known = this.byNode.get(node);

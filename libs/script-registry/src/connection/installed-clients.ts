@@ -1,7 +1,6 @@
 import type * as Ioredis from 'ioredis';
 import type { NodeRedisClient } from './node-redis-node';
 
-/** The part of the package `redis` that luanest uses. */
 interface NodeRedis {
   createClient(options: {
     readonly url: string;
@@ -10,8 +9,8 @@ interface NodeRedis {
 }
 
 /*
- * Both clients are optional peers, so this package must not import them. Each `require` has a literal name, and is inside a `try` block.
- * So bundlers include the client that is installed, and ignore the other one.
+ * An app installs ioredis or redis, so neither may be imported. Each `require` has a literal name, and is inside a `try` block. So bundlers
+ * include the package that is installed, and ignore the other one.
  */
 /* eslint-disable @typescript-eslint/no-require-imports -- an import would make the peer mandatory */
 
@@ -41,8 +40,8 @@ function unlessMissing(error: unknown): undefined {
 let loaded: typeof Ioredis | undefined;
 
 /**
- * Loads ioredis. Called for a client that the app has created, perhaps with another copy of ioredis. Each command needs the package, and
- * `require` takes longer than the rest of a call. So `require` is called only once.
+ * Returns the installed ioredis, to send commands with a client that the app has created. Loads the package only once, because `require`
+ * takes longer than a whole call.
  *
  * @throws Error if ioredis is not installed
  */

@@ -16,13 +16,13 @@ import { passText } from './replies';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
-/** Message of ioredis if the connection of a command closed, before or after ioredis wrote the command. */
+/** Message of the error with which ioredis rejects a command when its connection closes. It does not show if the command was written. */
 const CLOSED = 'Connection is closed.';
 
 /**
- * Node of a Cluster. If the connection closes before the reply to a script, the node sends the script again with `Cluster.sendCommand`,
- * which chooses the node. ioredis does the same with commands that the Cluster routes. If `redisOptions` of the client have
- * `autoResendUnfulfilledCommands: false`, the script is not sent again.
+ * Connection to one node of a Cluster. If the connection closes before the reply to a script, the script is sent again through the Cluster
+ * client, which chooses a node. Commands of ioredis behave in the same way. The client's option `autoResendUnfulfilledCommands: false` in
+ * `redisOptions` prevents this.
  */
 class ClusterNode extends IoredisNode {
   constructor(
@@ -35,9 +35,9 @@ class ClusterNode extends IoredisNode {
 
   override run(name: string, args: CommandArg[], receiver: Receiver): void {
     const { resend } = this;
-    // Other commands, such as SCRIPT LOAD, are meant for this node only, so they are not sent again to another node.
+    // Other commands, such as SCRIPT LOAD, are meant for this node, so another node must not get them.
     if (resend === undefined || !name.startsWith('EVAL')) return super.run(name, args, receiver);
-    // `resent` is not needed here: the client of a node does not reconnect by itself, so it writes a command only once.
+    // The client of one node does not reconnect by itself, so it writes a command only once, and `resent` is never called.
     super.run(name, args, {
       replied: (reply) => receiver.replied(reply),
       failed: (failure) => {
@@ -54,7 +54,6 @@ class ClusterNode extends IoredisNode {
   }
 }
 
-/** Connection to a Redis Cluster. */
 export class IoredisCluster implements RedisConnection {
   readonly clustered = true;
   private readonly resends: boolean;
@@ -80,10 +79,10 @@ export class IoredisCluster implements RedisConnection {
   }
 
   lostMasters(): readonly string[] {
-    // The slot table is empty until a node has sent it.
+    // The list of slots is empty until a node of the Cluster has sent it.
     if (this.client.slots.length === 0) return ['the masters of all slots'];
     const owners = new Set<string>();
-    // The slot table is a sparse array. forEach skips its missing elements.
+    // The array of slots has gaps, which forEach skips.
     this.client.slots.forEach(([master]) => master !== undefined && owners.add(master));
     return [...owners].filter((id) => !this.table().has(id));
   }
@@ -91,9 +90,8 @@ export class IoredisCluster implements RedisConnection {
   nodeFor(slot: number): RedisNode | undefined {
     if (this.client.slots.length === 0) return undefined;
     const id = this.client.slots[slot]?.[0];
-    // A slot has no entry if no master has the slot. Entries may also be missing for a client with stringNumbers. In this case, the
-    // command goes to any master, which runs the script, or replies with MOVED or CLUSTERDOWN. The client follows a MOVED only when the
-    // client itself is ready, and its nodes are ready before.
+    // No master is known for this hash slot, either because no master has it, or because of the client's option stringNumbers. Any ready
+    // master may then get the command. It runs the script, or replies MOVED or CLUSTERDOWN.
     if (id !== undefined) return this.table().get(id);
     return this.client.status === 'ready'
       ? this.nodes().find((node) => node.role === 'master' && node.ready)

@@ -7,10 +7,10 @@ import { IoredisCluster } from './ioredis-cluster';
 import { IoredisStandalone } from './ioredis-standalone';
 import type { RedisConnection } from './port';
 
-/** A client of ioredis, or of iovalkey, which is a copy of it. */
+/** A client of ioredis, or of iovalkey, which is a fork of ioredis. */
 export type IoredisClient = Redis | Cluster;
 
-/** Returns true for a client of ioredis. A client of node-redis also has a method `sendCommand`, but no `status`. */
+/** Returns true for a client of ioredis. A client of node-redis also has `sendCommand`, but no `status`. */
 export function isIoredis(client: unknown): client is IoredisClient {
   const { sendCommand, status } = (client ?? {}) as { sendCommand?: unknown; status?: unknown };
   return typeof sendCommand === 'function' && typeof status === 'string';

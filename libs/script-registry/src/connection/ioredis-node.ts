@@ -14,8 +14,8 @@ import { passText, sendBetweenTimes } from './replies';
 import { isRefusal } from './server-errors';
 
 /**
- * First words of the errors with which ioredis gives up a command. If `writes` of the command is 0 after such an error, ioredis never
- * wrote the command to a socket, and will not write it.
+ * Beginnings of the error messages with which ioredis gives up a command. If ioredis had not written the command before such an error, it
+ * will never write it.
  */
 const NOT_WRITTEN = [
   'Connection is closed.',
@@ -28,25 +28,25 @@ const NOT_WRITTEN = [
 ];
 
 /**
- * Command that counts how often ioredis wrote it to a socket. In several cases, ioredis sends a command again by itself, without an
- * event. It calls `toWritable` of the command before each write.
+ * A command of ioredis that counts how often it was written to a socket. ioredis may write a command again by itself, without an event, but
+ * it calls `toWritable` of the command before each write.
  * See DECISIONS.md: outcome-belongs-to-the-call
  */
 export interface SentCommand extends Command {
-  /** How often ioredis wrote the command to a socket. */
+  /** How often ioredis has written the command to a socket. */
   writes: number;
-  /** Number of error replies. After each of them, ioredis may have sent the command again. */
+  /** Number of error replies to the command. ioredis may send a command again after an error reply, such as a redirection. */
   errorReplies: number;
 }
 
 type CommandClass = typeof Command;
 type CountingClass = new (name: string, args: string[]) => SentCommand;
-/** Subclass of `Command` that counts writes, by the class of the client. */
+/** The subclass of `Command` that counts writes, for each client class, because an app may have several copies of ioredis. */
 const counting = new WeakMap<object, CountingClass>();
 
 /**
- * Creates a subclass of the class `Command` of ioredis. In ioredis 5, this class is a property of the class of the client. The function
- * uses that property, so that a client of another copy of ioredis also works.
+ * Creates a subclass of ioredis' class `Command` that counts writes. ioredis 5 has this class as a property of the client's class, which
+ * also works for a client of another copy of ioredis.
  */
 function countingClass(clients: object): CountingClass {
   const base = (clients as { Command?: CommandClass }).Command ?? loadIoredis().Command;
@@ -64,13 +64,12 @@ function countingClass(clients: object): CountingClass {
 }
 
 /**
- * Creates a command. ioredis sends its arguments unchanged, and returns strings of the reply as Buffers. `client.callBuffer` is not used,
- * because it may use autopipelining.
+ * Creates a command whose arguments ioredis sends unchanged, and whose reply has Buffers instead of strings. The method `callBuffer` of the
+ * client would do the same, but may use autopipelining.
  */
 export function commandFor(client: Redis, name: string, args: CommandArg[]): SentCommand {
   const command = new (counting.get(client.constructor) ?? countingClass(client.constructor))(name, []);
-  // The constructor would flatten and convert the arguments, so they are set here. The constructor would also set `bufferMode` if an
-  // argument is a Buffer, so this loop sets it.
+  // The constructor would flatten and convert the arguments, so the code below sets them. For Buffers, it must then also set `bufferMode`.
   command.args = args;
   for (let i = 0; i < args.length; i++) {
     if (typeof args[i] !== 'string') (command as unknown as { bufferMode: boolean }).bufferMode = true;
@@ -79,8 +78,8 @@ export function commandFor(client: Redis, name: string, args: CommandArg[]): Sen
 }
 
 /**
- * Returns true for an error reply of Redis. Checks the name of the error, because the client may come from another copy of ioredis. Also
- * checks the class of the error, because a bundler may have shortened the name.
+ * Returns true for an error reply of Redis. The name of the error is checked, because the client may come from another copy of ioredis. The
+ * class is checked, too, because a bundler may have shortened the name.
  */
 function isReply(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
@@ -90,30 +89,32 @@ function isReply(error: unknown): error is Error {
   );
 }
 
-/** Returns how many times the command was written minus the number of its error replies. */
+/** Returns how many writes of the command got no error reply. */
 function unanswered(command: SentCommand): number {
   return command.writes - command.errorReplies;
 }
 
-/** Returns true if the client wrote the command more than once, and the reply to an earlier write was lost. Call it after a reply. */
+/**
+ * Returns true if the client wrote the command more than once, and a reply to an earlier write was lost. Call it when the reply has
+ * arrived.
+ */
 export function wasResent(command: SentCommand): boolean {
   return unanswered(command) > 1;
 }
 
 /**
- * Counts the error replies to a command that the ioredis Cluster routes. The Cluster replaces `reject` of the command by a function that
- * may send the command again. So this function defines a setter for `reject`.
+ * Counts the error replies to a command that the Cluster client of ioredis routes. The client replaces the command's `reject` by a function
+ * that may send the command again, so a setter for `reject` intercepts each error reply.
  *
- * The Cluster may send the command again after an error reply only if this reply shows that Redis refused the command. After any other
- * error reply, the script may have run, so the command is rejected. With `resends: false`, the command is also rejected if a connection
- * closed before the reply.
+ * The client may send the command again only if the error reply proves that Redis refused it. After any other error reply, the script may
+ * have run, so the command fails. With `resends: false`, the command also fails if a connection closes before the reply.
  */
 export function watchRouting(command: SentCommand, resends: boolean): void {
   const end = command.reject;
   let current = end;
   Object.defineProperty(command, 'reject', {
     get: () => current,
-    // The getter returns another function than the one set, so that the Cluster's `reject` never calls itself.
+    // Reading `reject` must not return the function that was set, or the client's function would call itself.
     set: (route: typeof end) => {
       current = (error: Error): void => {
         const reply = isReply(error);
@@ -125,35 +126,36 @@ export function watchRouting(command: SentCommand, resends: boolean): void {
   });
 }
 
-/** Converts the error of a command that was sent on one connection to a CommandFailure. Counts an error reply. */
+/** Converts the error of a command on one connection to a CommandFailure, and counts an error reply. */
 export function failureOf(command: SentCommand, error: unknown): CommandFailure {
   if (isReply(error)) command.errorReplies += 1;
   return routedFailureOf(command, error);
 }
 
 /**
- * Converts the error of a command that a Cluster routed to a CommandFailure (see `watchRouting`). Keeps only the message: an error of
- * ioredis has a property with the command, which contains the arguments of all calls of a group.
+ * Converts the error of a command that the Cluster client routed to a CommandFailure. Keeps only the message, because errors of ioredis
+ * hold the whole command with the arguments of all calls in it.
  */
 export function routedFailureOf(command: SentCommand, error: unknown): CommandFailure {
   const message = messageOf(error);
   const mayHaveRun = unanswered(command) > 0;
   if (isReply(error)) return new CommandFailure('reply', message, mayHaveRun);
-  // Only the errors in NOT_WRITTEN prove this. After `commandTimeout`, for example, the command may still be in a queue of ioredis, which
-  // writes it later.
+  // After any other error, such as that of `commandTimeout`, ioredis may still have the command in a queue, and write it later.
   const neverWritten = !mayHaveRun && NOT_WRITTEN.some((start) => message.startsWith(start));
   return new CommandFailure(neverWritten ? 'not-sent' : 'lost', message);
 }
 
 /**
- * RedisNode on one connection of an ioredis client.
+ * One connection of an ioredis client.
  *
- * Its commands do not use autopipelining, which loses the keys of scripts on a Cluster. They do not use the offline queue of the client
- * either, where commands could wait beyond their deadlines.
+ * Commands bypass autopipelining, which loses the keys of scripts on a Cluster. They also bypass the client's offline queue, in which a
+ * command could wait beyond its deadline.
  * See DECISIONS.md: commands-bypass-client-queues
  */
 export class IoredisNode implements RedisNode {
-  /** Functions that reject the promises of the commands that have no reply yet. Empty if the client resends commands after a reconnect. */
+  /**
+   * Functions that reject the commands without a reply when the connection closes. Empty if the client resends commands after a reconnect.
+   */
   private readonly unanswered = new Set<(failure: CommandFailure) => void>();
   private readonly resends: boolean;
   private readonly handlers: [event: string, handler: () => void][] = [];
@@ -178,7 +180,7 @@ export class IoredisNode implements RedisNode {
   }
 
   get ready(): boolean {
-    // Before the first connection, `stream` is undefined, although the types of ioredis declare it.
+    // The types of ioredis are wrong here: `stream` is undefined before the first connection.
     const stream = this.client.stream as Redis['stream'] | undefined;
     return this.client.status === 'ready' && stream?.writable === true;
   }
@@ -224,21 +226,22 @@ export class IoredisNode implements RedisNode {
   ): Promise<unknown> {
     if (!this.ready) return this.send(name, args, resent);
     const { stream } = this.client;
-    // All three commands are in one write. So Redis usually reads them together, and serves no other client between them.
+    // All three commands are sent in one write, so that Redis usually runs them one after the other, with no command of another client in
+    // between.
     stream.cork();
     const answer = sendBetweenTimes(this, name, args, took, resent);
     stream.uncork();
     return answer;
   }
 
-  /** Removes the listeners of this object from the client. */
+  /** Removes the listeners that this object has added to the client. */
   forget(): void {
     for (const [event, handler] of this.handlers.splice(0)) this.client.off(event, handler);
   }
 
   /**
-   * Returns the reply. Rejects if the connection closes before the reply. If the client does not resend commands, ioredis 6.0 would leave
-   * the promise pending in this case.
+   * Returns the reply, or rejects when the connection closes. Without this, ioredis 6.0 would leave the promise pending if the client does
+   * not resend commands.
    */
   private untilClosed(answer: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@ import { connectOrFail } from './ioredis-node';
 import { isKeyEvents, nameInDatabase, nameOfKeyEvents } from './key-events';
 import { CommandFailure, type ChannelEvents, type ChannelSubscriber } from './port';
 
-/** Returns the sharded channels that the client is subscribed to, from the private list of ioredis. */
+/** Returns the sharded channels that a client is subscribed to. ioredis has them only in a private list. */
 function channelsOf(client: Redis): readonly string[] {
   const { condition } = client as unknown as {
     condition?: { readonly subscriber?: false | { channels(kind: 'ssubscribe'): string[] } };
@@ -20,9 +20,8 @@ function databaseOf(client: Redis): number {
 }
 
 /**
- * Sends SSUBSCRIBE, and rejects if ioredis emits the event `moved` before the reply. ioredis emits this event if the node replies MOVED
- * to an SSUBSCRIBE of this connection; ioredis 5 leaves the promise of the command pending. ioredis 6 also emits the event if the node
- * ends a subscription. The event does not name a channel. So the command may be rejected because the slot of another channel has moved.
+ * Sends SSUBSCRIBE, and rejects if the node replies that the hash slot has moved. ioredis 5 would leave the promise pending, but emits the
+ * event `moved`. The event does not name the channel, so the move of another channel may also reject this subscription.
  */
 function rejectedByMove(client: Redis, send: () => Promise<unknown>): Promise<unknown> {
   let moved = (): void => undefined;
@@ -47,11 +46,11 @@ export async function openSubscriber(
     lazyConnect: true,
     retryStrategy: () => null,
   });
-  // Each subscription in flight adds a listener for `moved`, and Node warns of a memory leak at the eleventh listener.
+  // Each subscription in flight adds a listener for `moved`. At the eleventh, Node would warn of a memory leak.
   own.setMaxListeners(0);
   const database = databaseOf(client);
   const subscribed = new Set<string>();
-  /** Calls `lost` for each channel whose subscription the Cluster has ended. */
+  /** Calls `lost` for each channel whose subscription was ended by the Cluster. */
   const reportLost = (): void => {
     const kept = new Set(channelsOf(own));
     for (const channel of [...subscribed].filter((name) => !kept.has(name))) {
@@ -61,8 +60,8 @@ export async function openSubscriber(
   };
   own.on('smessage', (channel: string, text: string) => message(channel, text));
   own.on('message', (channel: string, text: string) => message(nameOfKeyEvents(channel), text));
-  // A Cluster ends the subscriptions of a slot that moves away. No event of ioredis names the channel: version 6 emits `moved`, version 5
-  // emits `error`. Both first remove the channel from their list of subscriptions, so `reportLost` compares the lists.
+  // When a hash slot moves to another node, the Cluster ends its subscriptions. ioredis reports this with `moved` (version 6) or `error`
+  // (version 5), without naming the channel. It removes the channel from its list first, so `reportLost` compares the lists.
   own.on('moved', reportLost);
   own.on('error', reportLost);
   await connectOrFail(own);
@@ -73,7 +72,7 @@ export async function openSubscriber(
       if (isKeyEvents(channel)) return void (await own.subscribe(nameInDatabase(channel, database)));
       await rejectedByMove(own, () => own.ssubscribe(channel));
       subscribed.add(channel);
-      // The node may have confirmed and ended the subscription in one packet, before the channel was added here.
+      // The node may have ended the subscription together with its confirmation, before the channel was added here.
       reportLost();
     },
     async unsubscribe(channel) {

@@ -2,14 +2,13 @@ import type { InjectionToken } from '@nestjs/common';
 import { Checks } from '../../../internal/src';
 import type { IoredisClient } from './ioredis-connection';
 
-/** Methods that RedisService and ClusterService of `@liaoliaots/nestjs-redis` have in common. */
 export interface ClientService<Client> {
   getOrNil(namespace?: string | symbol): Client | null;
 }
 
 type Package = Partial<Record<'RedisService' | 'ClusterService', InjectionToken>>;
 
-/** Loads the package, which is an optional peer. Returns an empty object if the app has not installed it. */
+/** Loads `@liaoliaots/nestjs-redis`, which an app need not install. Returns an empty object if the package is missing. */
 function loadPackage(): Package {
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would make the peer mandatory
@@ -20,7 +19,9 @@ function loadPackage(): Package {
   }
 }
 
-/** Returns the tokens of RedisService and ClusterService. If the package is not installed, returns tokens that no module provides. */
+/**
+ * Returns the injection tokens of RedisService and ClusterService. If the package is not installed, returns tokens that no module provides.
+ */
 export function clientServiceTokens(): readonly InjectionToken[] {
   const { RedisService, ClusterService } = loadPackage();
   return [RedisService ?? 'luanest:no-redis-service', ClusterService ?? 'luanest:no-cluster-service'];
@@ -29,7 +30,7 @@ export function clientServiceTokens(): readonly InjectionToken[] {
 const checks = new Checks('ScriptRegistryModule');
 
 /**
- * Returns the default client of RedisModule or ClusterModule, whichever the app imports.
+ * Returns the default client of the RedisModule or ClusterModule that the app imports.
  *
  * @throws InvalidOptionError if the app imports neither module or both, or if the module has no default client
  */

@@ -18,7 +18,8 @@ type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void
 interface ClusterMember {
   readonly address: string;
   /**
-   * Client of this node. With `minimizeConnections`, undefined until the first use. In some versions a promise while the client connects.
+   * Client of this node. With the option `minimizeConnections`, it is undefined until its first use. Some versions of node-redis have a
+   * promise here while the client connects.
    */
   readonly client?: NodeRedisClient | undefined;
 }
@@ -33,20 +34,19 @@ export interface NodeRedisCluster {
   nodeClient(member: ClusterMember): Promise<unknown>;
   connect(): Promise<unknown>;
   destroy(): void;
-  /** Private object of node-redis. It is needed because there is no public method that reads the slots again. */
+  /** Private object of node-redis. No public method makes a client read the hash slots again. */
   readonly _slots: { rediscover(from: NodeRedisClient): Promise<unknown> };
   on(event: string, listener: (...args: never[]) => void): unknown;
   off(event: string, listener: (...args: never[]) => void): unknown;
 }
 
-/** Maximum number of redirections of one command. RETRY_MS: pause before a command is sent again after TRYAGAIN or CLUSTERDOWN, ms. */
+/** A command is redirected at most MAX_REDIRECTIONS times. After TRYAGAIN or CLUSTERDOWN, it is sent again RETRY_MS later. */
 const MAX_REDIRECTIONS = 16;
 const RETRY_MS = 100;
 
 const TOPOLOGY = ['connect', 'node-connect', 'node-ready', 'node-disconnect'];
 const DOWN = ['error', 'node-error', 'node-reconnecting', 'disconnect'];
 
-/** Connection to a Redis Cluster. */
 export class NodeRedisClusterConnection implements RedisConnection {
   readonly clustered = true;
   private readonly byClient = new Map<NodeRedisClient, NodeRedisNode>();
@@ -54,7 +54,7 @@ export class NodeRedisClusterConnection implements RedisConnection {
   private readonly listeners = new Set<Listener>();
   private readonly stop: () => void;
   private byAddress: ReadonlyMap<string, NodeRedisNode> | undefined;
-  /** The client's array `masters` from which `byAddress` was made. After the client has read the slots, `masters` is another array. */
+  /** Array of masters from which `byAddress` was made. The client creates a new array whenever it reads the hash slots. */
   private mastersThen: unknown;
   private mayConnect: boolean;
 
@@ -84,13 +84,13 @@ export class NodeRedisClusterConnection implements RedisConnection {
     if (this.cluster.masters.length === 0) return undefined;
     const master = this.cluster.slots[slot]?.master;
     if (master) return this.table().get(master.address);
-    // No master has the slot, so the command goes to any master. It runs the script, or replies with MOVED or CLUSTERDOWN.
+    // No master of this slot is known, so any master gets the command. It runs the script, or replies MOVED or CLUSTERDOWN.
     return this.nodes().find((node) => node.role === 'master' && node.ready);
   }
 
   /**
-   * Sends the command to the master of its first key, and follows redirections. The client could do this itself, but it would take an
-   * error that a script has raised for a redirection, and run the script again.
+   * Sends a command to the master of its first key, and follows redirections. node-redis also follows redirections, but it would take an
+   * error that a script raises, such as MOVED, for a redirection, and run the script again.
    */
   async sendRouted(name: string, args: CommandArg[]): Promise<unknown> {
     const slot = Number(args[1]) > 0 ? slotOf(String(args[2])) : 0;
@@ -151,7 +151,7 @@ export class NodeRedisClusterConnection implements RedisConnection {
     const from = [...this.table().values()].find(({ ready }) => ready);
     if (from === undefined) return;
     await this.cluster._slots.rediscover(from.client).catch(() => undefined);
-    // If the app has closed the client in the meantime, node-redis has opened new connections nevertheless. They must be closed.
+    // The app may have closed the client in the meantime. node-redis has opened new connections nevertheless, which must be closed.
     if (!this.cluster.isOpen) return destroy(this.cluster);
     this.changed('topology');
   }

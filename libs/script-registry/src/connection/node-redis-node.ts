@@ -39,7 +39,7 @@ interface NodeRedisOptions {
   readonly keyPrefix?: string;
 }
 
-/** Type mapping with which node-redis decodes replies in the same way as ioredis. The keys are the first characters of RESP types. */
+/** Makes node-redis decode replies in the same way as ioredis. The keys are the first characters of the RESP types. */
 const TYPES = {
   [code('$')]: Buffer,
   [code('+')]: Buffer,
@@ -49,8 +49,8 @@ const TYPES = {
   [code('%')]: Array,
 };
 /**
- * Options of each command. Without `timeout: undefined`, node-redis 6 would create an AbortSignal and a timer for each command.
- * ScriptRegistry has its own deadlines, so they are not needed.
+ * Options of each command. Without `timeout: undefined`, node-redis 6 would create an AbortSignal and a timer per command, although
+ * ScriptRegistry has its own deadlines.
  */
 const COMMAND_OPTIONS = { typeMapping: TYPES, timeout: undefined, abortSignal: undefined, asap: undefined };
 
@@ -58,10 +58,7 @@ function code(character: string): number {
   return character.charCodeAt(0);
 }
 
-/**
- * Messages of errors after which node-redis has not written the command, and will not write it. After other errors, node-redis may have
- * written the command.
- */
+/** Messages of the errors after which node-redis will never write the command. After any other error, it may have written the command. */
 const NOT_WRITTEN = new Set([
   'The client is closed',
   'The client is offline',
@@ -70,9 +67,8 @@ const NOT_WRITTEN = new Set([
 ]);
 
 /**
- * Returns true if an error is an error reply of Redis. `instanceof` does not show this, because the client may come from another copy of
- * node-redis. Nor does the `name` of the error, which is always `Error`. So the function looks for a class with the name `ErrorReply`. A
- * bundler may have shortened that name. Then the text must begin as error replies of Redis do, such as with `WRONGTYPE `.
+ * Returns true for an error reply of Redis. The class is recognised by its name, `ErrorReply`, because the client may come from another
+ * copy of node-redis. If a bundler has shortened that name, the message must begin as error replies do, such as with `WRONGTYPE `.
  */
 function isReply(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
@@ -91,9 +87,8 @@ export function failureOf(error: unknown): CommandFailure {
 }
 
 /**
- * RedisNode on one connection of a node-redis client. The client never writes a command twice. It keeps a new command until the end of
- * the turn, and longer if the socket is full. If the connection is lost before the command is written, the client writes the command
- * to the next connection.
+ * One connection of a node-redis client. The client never writes a command twice. It writes a command at the end of the turn of the event
+ * loop, or later if the socket is full. If the connection is lost before, it writes the command to the next connection.
  */
 export class NodeRedisNode implements RedisNode {
   private readonly handlers: [event: string, handler: () => void][] = [];
@@ -122,7 +117,7 @@ export class NodeRedisNode implements RedisNode {
   }
 
   connect(): void {
-    // A client that the app has closed stays closed.
+    // The client of an app that has closed it must stay closed.
     if (this.mayConnect && !this.client.isOpen) this.client.connect().catch(() => undefined);
     this.mayConnect = false;
   }
@@ -149,11 +144,11 @@ export class NodeRedisNode implements RedisNode {
   }
 
   sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown> {
-    // node-redis writes all commands of one turn of the event loop together, so the three commands are in one write.
+    // node-redis writes all commands of one turn of the event loop together, so these three commands are in one write.
     return this.ready ? sendBetweenTimes(this, name, args, took) : this.send(name, args);
   }
 
-  /** Removes the listeners of this object from the client. */
+  /** Removes the listeners that this object has added to the client. */
   forget(): void {
     for (const [event, handler] of this.handlers.splice(0)) this.client.off(event, handler);
   }
@@ -199,14 +194,11 @@ async function openCopy(client: NodeRedisClient, overrides: object, ended: () =>
 export function destroy(client: { destroy(): void }): void {
   try {
     client.destroy();
-  } catch {
-    // The client is closed already.
-  }
+  } catch {}
 }
 
 /**
- * Returns the number of the database that the client uses now. The app may have changed the database with SELECT, so the options may be
- * outdated.
+ * Returns the number of the database that the client uses now. The client's options may be outdated, because the app may have sent SELECT.
  */
 async function databaseOf(client: NodeRedisClient): Promise<number> {
   const known = client.options?.database ?? 0;

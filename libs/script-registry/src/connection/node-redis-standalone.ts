@@ -88,8 +88,8 @@ export class NodeRedisStandalone implements RedisConnection {
 }
 
 /**
- * Connection to the current master of a Sentinel group. Commands are sent with the client of the master, not with the Sentinel client. If
- * a reply is lost, the Sentinel client would send the command again, and would not report this.
+ * Connection to the current master of a Sentinel group. Commands go through the client of that master. The Sentinel client would send a
+ * command again after a lost reply, without reporting this.
  */
 export class NodeRedisSentinelConnection extends NodeRedisStandalone {
   private readonly stop: () => void;
@@ -127,8 +127,8 @@ export class NodeRedisSentinelConnection extends NodeRedisStandalone {
   }
 
   /**
-   * Gets the client of the current master, and uses it from now on. If Sentinel replaces the master meanwhile, it emits another event,
-   * which calls this method again.
+   * Gets the client of the current master, and uses it from now on. If Sentinel replaces the master meanwhile, an event calls this method
+   * again.
    */
   private adopt(): void {
     if (this.closed || !this.sentinel.isOpen) return;

@@ -7,17 +7,17 @@ import { disconnect } from './disconnect';
 import { ioredisIfInstalled, nodeRedisIfInstalled } from './installed-clients';
 import { destroy, type NodeRedisClient } from './node-redis-node';
 
-/** Longest wait for the reply to QUIT, ms. */
+/** Longest time to wait for the reply to QUIT, ms. */
 const QUIT_TIMEOUT_MS = 1_000;
 
-/** Longest pause before a try to reconnect, ms. A random time of up to 100 ms is added. */
+/** Longest pause before an attempt to reconnect, ms. A random time of up to 100 ms is added. */
 const LONGEST_PAUSE_MS = 500;
 
 /**
- * Returns the pause before the n-th try to reconnect, ms. By default, the pauses of ioredis and node-redis grow to seconds. This process
- * would then stay disconnected for seconds after Redis is available again, and leases would end in this time.
+ * Returns the pause before an attempt to reconnect, ms. The default pauses of ioredis and node-redis grow to seconds, so an app would stay
+ * disconnected for seconds after Redis is available again. Leases would end in this time.
  *
- * @param n 1 for the first try
+ * @param n number of the attempt, from 1
  */
 function reconnectPause(n: number): number {
   return Math.min(50 * 2 ** (n - 1), LONGEST_PAUSE_MS) + Math.floor(Math.random() * 100);
@@ -25,7 +25,7 @@ function reconnectPause(n: number): number {
 
 const checks = new Checks('ScriptRegistryModule');
 
-/** Client that ScriptRegistry created. ScriptRegistry must also end it. */
+/** A client that ScriptRegistry has created, and must therefore close. */
 export interface OwnClient {
   readonly client: AnyClient;
   /** Ends the client. If the client is ready, first waits up to one second for the replies to its commands. Never rejects. */
@@ -36,8 +36,7 @@ export interface OwnClient {
 
 /**
  * Creates the client for the options `url` and `connection`, with ioredis if it is installed, otherwise with node-redis. The client
- * connects when ScriptRegistry starts, or at the first call if this is earlier. So if the boot of an app fails before, no connection is
- * open.
+ * connects when ScriptRegistry starts or makes its first call. So an app whose boot fails before that leaves no connection open.
  *
  * @returns undefined if neither option is set
  * @throws InvalidOptionError if no package that can create the client is installed
@@ -81,9 +80,8 @@ function makeIoredis(
 }
 
 /**
- * Logs one line at the first error of an outage, and one line when the client is ready again. Does not log errors before the client is
- * ready for the first time, because Preload logs them. Without an `error` listener, ioredis would print a line for each failed attempt,
- * and node-redis would end the process.
+ * Logs one line when the connection fails, and one line when the client is ready again. Before the first connection, Preload logs errors
+ * instead. Without any `error` listener, ioredis would print a line for each failed attempt, and node-redis would end the process.
  *
  * @returns the function `lastError` of OwnClient
  */

@@ -3,9 +3,8 @@ import { CommandFailure, type CommandArg, type Receiver, type RedisNode } from '
 const QUEUED = Buffer.from('QUEUED');
 
 /**
- * Passes a text reply to `receiver`. If the text is QUEUED, passes a failure instead. Redis replies QUEUED if other code has opened a
- * MULTI on the connection. Redis then runs the command at EXEC, or drops it at DISCARD. A script that returns only the text QUEUED also
- * gets this failure.
+ * Passes a text reply to `receiver`. The text QUEUED is passed as a failure: other code has opened a MULTI on this connection, so Redis
+ * will run the command only at EXEC, or drop it at DISCARD. A script that returns just the text QUEUED gets the same failure.
  */
 export function passText(reply: Buffer, receiver: Receiver): void {
   if (reply.length !== QUEUED.length || !reply.equals(QUEUED)) return receiver.replied(reply);
@@ -13,7 +12,7 @@ export function passText(reply: Buffer, receiver: Receiver): void {
   receiver.failed(new CommandFailure('lost', why));
 }
 
-/** Sends a command between two TIME commands. All three must be in one write. See `sendMeasured` of RedisNode. */
+/** Sends a command between two TIME commands. All three must be sent in one write. See `sendMeasured` of RedisNode. */
 export function sendBetweenTimes(
   node: RedisNode,
   name: string,

@@ -1,10 +1,9 @@
-// This file lists the errors of Redis and Valkey that prove that a command did not run (refusals). The code of an error, such as OOM,
-// proves nothing, because a script may raise or return an error with any code. So an error counts as a refusal only if its whole text is
-// one that a server sends before it runs a script. After another error with such a code, it is unknown if the command ran. Such an error
-// is never reported as "had no effect".
+// The errors of Redis and Valkey which prove that a script did not run. Only the whole text of an error proves this. Its code proves
+// nothing, because a script may raise an error with any code, such as OOM. After an unknown error with such a code, luanest never reports
+// that a call had no effect.
 // See DECISIONS.md: refusals-by-whole-text
 
-/** Errors of a Cluster node that cannot run a command because of the slots of the keys, or because the Cluster is down. */
+/** Errors of a Cluster node that cannot run a command, because it lacks the hash slot of the keys, or because the Cluster is down. */
 const REDIRECTS: readonly RegExp[] = [
   /^(?:MOVED|ASK) \d+ \S*:\d+$/,
   /^TRYAGAIN Multiple keys request during rehashing of slot$/,
@@ -12,7 +11,7 @@ const REDIRECTS: readonly RegExp[] = [
   /^CLUSTERDOWN (?:Hash slot not served|The cluster is down|The cluster is down and only accepts read commands)$/,
 ];
 
-/** Errors of a server that refuses a command before running it. `\w+` is the name of the server: Redis or Valkey. */
+/** Errors of a server that refuses a command before it runs. `\w+` is the name of the server: Redis or Valkey. */
 const REFUSALS: readonly RegExp[] = [
   ...REDIRECTS,
   /^OOM command not allowed when used memory > 'maxmemory'\.$/,
@@ -37,8 +36,8 @@ export function isRedirect(message: string): boolean {
 /**
  * Returns true if the server has refused the command, so that it had no effect.
  *
- * @param clustered true for a Redis Cluster. If false, a redirection does not count as a refusal: a single server sends no redirections,
- *   so a script has returned it
+ * @param clustered true for a Redis Cluster. If false, an error such as MOVED does not count as a refusal: a single server sends no
+ *   redirections, so a script has raised it
  */
 export function isRefusal(message: string, clustered: boolean): boolean {
   return (
@@ -46,27 +45,26 @@ export function isRefusal(message: string, clustered: boolean): boolean {
   );
 }
 
-/** Returns true for an error code with which servers refuse commands. A script may raise or return an error with the same code. */
+/** Returns true for an error code that servers use when they refuse a command. A script may raise an error with the same code. */
 export function isRefusalCode(code: string): boolean {
   return CODES.has(code) || code === 'NOSCRIPT';
 }
 
-/** Returns true if the server does not have the script. */
 export function isNoScript(message: string): boolean {
   return /^NOSCRIPT No matching script\.(?: Please use EVAL\.)?$/.test(message);
 }
 
-/** Text that Redis and Valkey append to an error that a script raised. Valkey 9.1 omits the SHA1 hash. */
+/** Text at the end of an error that a script raised, in Redis and Valkey. Valkey 9.1 omits the SHA1 hash. */
 const RAISED = /(?: script: (?:[0-9a-f]{40}, )?|, )on @user_script:(\d+)\.$/;
 
-/** Returns true if the message shows that a script raised this error. If false, a script may have raised the error nevertheless. */
+/** Returns true if the message proves that a script raised the error. False proves nothing. */
 export function saysRaised(message: string): boolean {
   return RAISED.test(message);
 }
 
 /**
- * Replaces the line numbers in an error by those of the Lua source, and removes the SHA1 hash. In the text that Redis runs, the source
- * begins in line 2, after the `#!lua` line.
+ * Replaces the line numbers in an error by those of the Lua source, and removes the SHA1 hash. Redis counts one line more, because a
+ * `#!lua` line precedes the source.
  */
 export function inSource(message: string): string {
   const isNamed = /\buser_script:\d+: /.test(message);
@@ -79,7 +77,7 @@ export function inSource(message: string): string {
 const LACKS_LUA = /^ERR Could not find scripting engine 'lua'$/;
 
 /**
- * Returns an error of a server about a script as text for people. Line numbers are those of the Lua source. If the server has no Lua, the
+ * Returns an error of a server about a script as text for people, with the line numbers of the Lua source. If the server has no Lua, the
  * text says how to fix this.
  */
 export function explained(message: string): string {

@@ -3,53 +3,52 @@ import type { CommandArg, CommandFailure, Receiver, RedisNode } from '../connect
 import type { ScriptDefinition, ScriptReply } from '../script-definition';
 import { ReplyDecodeError } from '../script-registry.errors';
 
-/** Parameters of the command WAIT, which is sent after the script of a `runAndWait` call. */
 export interface Wait {
   readonly replicas: number;
   readonly timeoutMs: number;
 }
 
-/** Object that sent a call alone. It is called when the command of the call has ended. */
+/** Object that sent a call alone, not in a group. It is notified when Redis has replied. */
 export interface CallSender {
-  /** @param problem the error if the reply could not be decoded. In this case, the sender must reject the call */
+  /** Called when the call has a reply. @param problem the error if the reply could not be decoded; the sender must then reject the call */
   replied(call: Call, problem: Error | undefined): void;
   failed(call: Call, failure: CommandFailure): void;
 }
 
 const NO_WORDS: CommandArg[] = [];
 
-/** Index of the first key in `words`. */
+/** Index of the first key in the arguments of an EVALSHA. */
 export const FIRST_KEY = 2;
 
-/** One call of a script: its encoded parameters, its deadline, and the promise of its caller. */
+/** One call of a script: its encoded keys and arguments, its deadline, and the promise that its caller awaits. */
 export class Call implements Receiver {
   /** Arguments of the EVALSHA for this call: SHA1 hash, number of keys, keys, arguments. */
   words: CommandArg[] = NO_WORDS;
   keyCount = 0;
-  /** Sum of the lengths of all keys and arguments. The length of a text is in characters, that of a Buffer in bytes. */
+  /** Total length of the keys and arguments, to limit the size of a group. Texts count in characters, Buffers in bytes. */
   chars = 0;
-  /** Number of replicas that had the writes of the call when WAIT ended. 0 if there was no WAIT, or if WAIT failed. */
+  /** Number of replicas that had the writes of this call when WAIT ended; 0 without WAIT, or if WAIT failed. */
   replicas = 0;
-  /** True after a command with this call was sent. False again if the command fails. */
+  /** True while a command with this call is on its way to Redis, and has no reply. */
   inFlight = false;
   /**
-   * True if a command with this call may have run, and its reply was lost: the command failed, or the client wrote it again. Stays true,
-   * even if a later command gets a reply.
+   * True if this call may have run although its reply was lost: the command failed, or the client wrote it again. Stays true, even if a
+   * later copy of the command gets a reply.
    */
   lost = false;
-  /** True once the caller has a result or an error. Later replies are ignored. */
+  /** True once the caller has a result or an error. A reply that arrives later is ignored. */
   settled = false;
-  /** Sender and node of a call that was sent alone. */
+  /** Object that sent this call alone; undefined if it was not sent, or if it was sent in a group. `node` is where it was sent. */
   sender: CallSender | undefined = undefined;
   node: RedisNode | undefined = undefined;
-  /** Publishes the event `groupEnded`. Undefined if the events of groups had no subscriber when the call was sent. */
+  /** Publishes the event `groupEnded` for this call. Undefined if nobody subscribed to that event when the call was sent. */
   observed: (() => void) | undefined = undefined;
-  /** Previous call in the linked list of calls that are not settled (see Deadlines). `next` is the next call. */
+  /** Neighbours in the linked list of calls without a result, which Deadlines keeps. */
   previous: Call | undefined = undefined;
   next: Call | undefined = undefined;
 
   /**
-   * @param expiresAt deadline of the call, by the clock of Deadlines, ms
+   * @param expiresAt time at which the call is rejected, by the clock of the class Deadlines, ms
    * @param wait undefined for calls without WAIT
    */
   constructor(
@@ -60,7 +59,7 @@ export class Call implements Receiver {
     private readonly fail: (error: Error) => void,
   ) {}
 
-  /** True if the script may have run for this call, or may run later. */
+  /** True if the script may have run for this call, or may still run. */
   get mayHaveRun(): boolean {
     return this.inFlight || this.lost;
   }
@@ -116,7 +115,8 @@ export class Call implements Receiver {
 }
 
 /**
- * Converts the Buffers of a reply to text, in the same arrays. ioredis would copy every array and check every integer in it.
+ * Converts the Buffers in a reply to text. Reuses the arrays of the reply, because copying them and checking each integer, as ioredis does,
+ * takes time.
  * See DECISIONS.md: replies-read-as-bytes
  */
 function asText(reply: unknown): ScriptReply {
@@ -127,22 +127,19 @@ function asText(reply: unknown): ScriptReply {
   return reply as ScriptReply;
 }
 
-/** Converts texts of a reply to Buffers. Clients return RESP3's big numbers as text; node-redis also returns doubles as text. */
+/** Converts the texts in a reply to Buffers. Big numbers of RESP3 arrive as text, and with node-redis also doubles. */
 function asBytes(reply: unknown): unknown {
   if (typeof reply === 'string') return Buffer.from(reply);
   return Array.isArray(reply) ? reply.map(asBytes) : reply;
 }
 
-/** Longest delay of the timer for deadlines, ms. If the timer fires much later than it should, this process was stalled. */
+/** Longest delay of the timer for deadlines, ms. A timer that fires much later shows that this process was too busy. */
 const STEP_MS = 10;
 
-/** If the timer fires later than it should by more than this, ms, the process was stalled. Shorter delays are normal. */
+/** This process counts as stalled if the timer fires later than expected by more than this, ms. Shorter delays are normal. */
 const LATE_MS = 5;
 
-/**
- * Number of past stalls that are kept. They are needed for calls whose `startedAtMs` is in the past. There is seldom more than one stall
- * since such a time.
- */
+/** Number of past stalls to remember, for calls whose deadline began in the past. There is seldom more than one stall since then. */
 const KEPT_STALLS = 16;
 
 /** A period in which this process was too busy to run its timers. */
@@ -153,32 +150,31 @@ interface Stall {
 }
 
 /**
- * Deadlines of all calls. All calls share one timer, and a clock that stops while this process is stalled.
+ * Rejects each call at its deadline, with one timer for all calls.
  *
- * Deadlines limit how long Redis may take. During a stall (such as a long computation, garbage collection or a suspended machine), this
- * process writes no call and reads no reply. So only about the first 10 ms of each stall count.
+ * A deadline limits how long Redis may take. While this process is stalled (by a long computation, garbage collection or a suspended
+ * machine), it writes no call and reads no reply. So the clock of the deadlines stops after about 10 ms of each stall.
  * See DECISIONS.md: deadlines-ignore-own-stalls
  */
 export class Deadlines {
   private timer: NodeJS.Timeout | undefined;
-  /** When the timer fires, by `performance.now()`, ms. */
+  /** Time at which the timer should fire, by `performance.now()`, ms. */
   private ringsAt = Infinity;
-  /** The earliest deadline of all calls, or an earlier time, by the clock of this class, ms. */
+  /** Time of the next deadline or earlier, by the clock of this class, ms. */
   private nextDue = Infinity;
-  /** Total length of all stalls while calls waited, ms. */
+  /** Total length of all stalls while a call waited for its reply, ms. */
   private stalledMs = 0;
-  /** The latest stalls, oldest first. */
   private readonly stalls: Stall[] = [];
   private holding = false;
   /**
-   * Head of a circular linked list of the calls that are not settled. A Set would keep ended calls in memory for a while, see
-   * DECISIONS.md: no-set-on-the-hot-path
+   * Head of a circular linked list of the calls without a result. A Set would keep ended calls in memory for a while.
+   * See DECISIONS.md: no-set-on-the-hot-path
    */
   private readonly unsettled: { previous: Call; next: Call };
 
   /**
    * @param reject rejects a call at its deadline
-   * @param checked called after each check of the deadlines. Returns false if no call is waiting or in flight
+   * @param checked called after each check of the deadlines; returns false if no call needs a deadline any more
    */
   constructor(
     private readonly reject: (call: Call) => void,
@@ -190,8 +186,8 @@ export class Deadlines {
 
   /** Returns the deadline of a call, by the clock of this class, ms. @param since start of the call, by `performance.now()`, ms */
   dueAt(since: number, limitMs: number): number {
-    // After a stall, code that handles a socket may run, and make a call, before the timer fires. The stall has ended, so it must not
-    // extend the deadline of this new call.
+    // After a stall, a socket's callback may make a new call before the timer fires. The stall has ended by then, so it must not extend the
+    // deadline of this call.
     if (since - this.ringsAt > LATE_MS) {
       this.noteStall(since, since - this.ringsAt);
       this.ringBy(since);
@@ -199,7 +195,7 @@ export class Deadlines {
     return since + limitMs - this.stalledMs + this.stalledSince(since);
   }
 
-  /** Rejects the call at its deadline, unless it is settled before. */
+  /** Rejects the call at its deadline, unless the call has a result by then. */
   watch(call: Call): void {
     const { expiresAt } = call;
     const { unsettled } = this;
@@ -211,16 +207,13 @@ export class Deadlines {
     if (expiresAt + this.stalledMs < this.ringsAt) this.ringBy(performance.now());
   }
 
-  /**
-   * Makes the timer keep the process alive until no call waits or is in flight. Without a connection, there is no socket that keeps the
-   * process alive.
-   */
+  /** Lets the timer keep the process alive while calls wait. Without a connection, no socket would do that. */
   hold(): void {
     this.holding = true;
     this.timer?.ref();
   }
 
-  /** Rejects all calls that are not settled. */
+  /** Rejects all calls that have no result yet. */
   rejectAll(): void {
     for (const call of this.calls()) this.reject(call);
   }
@@ -256,8 +249,7 @@ export class Deadlines {
     this.ringsAt = dueAt > now ? Math.min(dueAt, now + STEP_MS) : now + STEP_MS;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ring(), Math.max(1, Math.ceil(this.ringsAt - now)));
-    // A call in flight has a socket, which keeps the process alive, so the timer need not. Calling `ref` and `unref` for every call would
-    // be slow.
+    // The socket of a call in flight keeps the process alive, so the timer must not. Calling `ref` and `unref` for each call would be slow.
     if (!this.holding) this.timer.unref();
   }
 
@@ -266,15 +258,15 @@ export class Deadlines {
     const lateMs = rangAt - this.ringsAt;
     if (lateMs > LATE_MS) this.noteStall(rangAt, lateMs);
     const now = rangAt - this.stalledMs;
-    // The timer is set before the work below, so that slow work counts as a stall.
+    // The timer is set first, so that slow work below counts as a stall.
     this.ringBy(rangAt);
-    // Node runs timers before sockets, and setImmediate after both. So replies that have arrived are read before calls expire.
+    // Replies that have arrived must be read before calls expire. Node runs timers before sockets, and setImmediate after both.
     nextTurn(() => this.expire(now));
   }
 
   private expire(now: number): void {
     const due = now >= this.nextDue ? this.calls().filter((call) => call.expiresAt <= now) : [];
-    // `reject` may run a subscriber of `callFailed` that makes a new call. So the next deadline is computed after all rejections.
+    // A subscriber of `callFailed` may make a new call during the rejections. So the next deadline is computed after them.
     for (const call of due) this.reject(call);
     if (due.length > 0 || now >= this.nextDue) {
       this.nextDue = this.calls().reduce((next, { expiresAt }) => Math.min(next, expiresAt), Infinity);

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { ScriptDefinition } from '../script-definition';
 
-/** A Lua text for SCRIPT LOAD, and its SHA1 hash. */
+/** A Lua text for SCRIPT LOAD, with its SHA1 hash. */
 export interface LoadableScript {
   readonly body: string;
   readonly sha: string;
 }
 
 /**
- * Pattern for Lua that cannot run in a group of calls. If the Lua of a script has a match, the calls of the script are sent alone. It
- * matches Lua with one of these properties:
+ * Matches Lua that cannot run in a group, where one EVALSHA runs several calls. The calls of such a script are sent one by one. The pattern
+ * finds Lua with one of these properties:
  * - It may change the state of the next call of the group: the database, the protocol of replies, replication, environments or random
  *   numbers. Redis resets this state only between commands.
  * - It may read KEYS and ARGV of the whole group, through `_G` or through Lua that is loaded from text.
@@ -20,21 +20,20 @@ const SENT_ALONE =
   /\.\.\.|\b(?:select|setresp|set_repl|setfenv|getfenv|_G|load|loadstring|setmetatable|getmetatable|newproxy|random|randomseed|server)\b|\berror\s*\([^\n]*,\s*(?:[1-9]|\w+\s*\))/i;
 
 /**
- * Uses of `redis` that do not change the state of the next call. Any other use may be a SELECT, because its command or its field is not a
- * literal.
+ * Matches calls of `redis` functions that surely leave no state behind for the next call of a group. Any other use may be a SELECT in
+ * disguise, because its command or its field is not a literal.
  */
 const NAMED_USE =
   /\bredis\s*\.\s*(?:p?call\s*\(\s*(?:'[\w.]+'|"[\w.]+")|(?:error_reply|status_reply|sha1hex|log|LOG_\w+|acl_check_cmd)\b)/g;
 
-/** Returns Lua without its comments. It also removes text that only looks like a comment, such as `--` in a string. */
+/** Returns Lua without its comments. Text that only looks like a comment, such as `--` in a string, is removed, too. */
 export function withoutComments(lua: string): string {
   return lua.replaceAll(/--\[(=*)\[[\s\S]*?\]\1\]|--.*$/gm, '');
 }
 
-/** Returns true if several calls of this Lua may run one after the other in one EVALSHA. */
+/** Returns true if one EVALSHA may run several calls of this Lua one after the other. */
 export function mayShareRun(lua: string): boolean {
-  // A `--` after a quote or a bracket in its line may be inside a string, with code after the string. So such text is not removed, and is
-  // checked.
+  // A `--` after a quote or a bracket may be inside a string, with code behind the string. So such text is kept, and searched as well.
   const code = lua.replaceAll(/^([^'"[\]\n]*?)--(?:\[(=*)\[[\s\S]*?\]\2\]|.*$)/gm, '$1');
   return !SENT_ALONE.test(code) && !/\bredis\b/.test(code.replaceAll(NAMED_USE, ''));
 }
@@ -42,7 +41,10 @@ export function mayShareRun(lua: string): boolean {
 const CALL = /^-- @call$/m;
 const FINISH = /^-- @finish$/m;
 
-/** Sections of a Lua source: above `-- @call`, below `-- @call`, and below `-- @finish`. Without a line `-- @call`, `shared` is empty. */
+/**
+ * The parts of a Lua source. `shared` is above the line `-- @call`, `source` below it, and `finish` below `-- @finish`. Without `-- @call`,
+ * `shared` is empty.
+ */
 export interface Sections {
   readonly shared: string;
   readonly call: string;
@@ -55,19 +57,18 @@ export function sectionsOf(source: string): Sections {
   return second === undefined ? { shared: '', call: first, finish } : { shared: first, call: second, finish };
 }
 
-/** Returns the Lua text for a call that is sent alone: a `#!lua` line, then the source as it is written. */
+/** Returns the Lua text for a single call: a `#!lua` line, and the unchanged source. */
 export function loneForm({ source, flags }: ScriptDefinition): LoadableScript {
   return loadable(`${shebang(flags)}${source}`);
 }
 
 /**
- * Returns the Lua text for a group of calls. Its ARGV begins with three numbers: of calls, of keys of one call, and of arguments of one
- * call. Then all arguments follow. If all calls have the same keys, the keys are sent once; the same goes for the arguments. The reply is
- * an array with the reply of each call. A nil would end the array, so false replaces it.
+ * Returns the Lua text that runs a group of calls in one EVALSHA; undefined if the calls of the script must be sent one by one.
  *
- * The lines of the source keep their numbers, so an error shows the same line number as for a call that is sent alone.
+ * ARGV begins with three numbers: calls, keys per call, and arguments per call. All arguments follow. Keys that are the same in all calls
+ * are sent once, and so are arguments. The reply is an array with one reply per call. A nil would end the array, so false replaces it.
  *
- * @returns undefined if calls of the script must be sent alone
+ * The lines of the source keep their numbers, so an error shows the same line as for a single call.
  */
 export function groupForm(script: ScriptDefinition): LoadableScript | undefined {
   const { source, flags, group } = script;
@@ -82,8 +83,8 @@ export function groupForm(script: ScriptDefinition): LoadableScript | undefined 
 }
 
 /**
- * Returns the `#!lua` line. With this line, Redis 7 checks before the script runs if scripts may write now. It then refuses the script,
- * such as on a replica or while memory is full. Without the line, the script would fail at its first write.
+ * Returns the `#!lua` line. It makes Redis 7 check before the script runs if scripts may write now, such as on a replica or while memory is
+ * full. Without the line, the script would fail halfway, at its first write.
  */
 function shebang(flags: readonly string[]): string {
   return flags.length === 0 ? '#!lua\n' : `#!lua flags=${flags.join(',')}\n`;
@@ -93,7 +94,7 @@ function loadable(body: string): LoadableScript {
   return { body, sha: createHash('sha1').update(body).digest('hex') };
 }
 
-/** Lua that saves KEYS, ARGV and functions in locals of other names, because the source of the script may define locals such as `type`. */
+/** Saves KEYS, ARGV and functions in locals with other names, because the source of the script may have its own local named `type`. */
 const BEGIN =
   'local luanest_keys, luanest_args, luanest_unpack, luanest_xpcall, luanest_type, luanest_tostring, luanest_rawget, luanest_handler = ' +
   "KEYS, ARGV, unpack, xpcall, type, tostring, rawget, rawget(_G, '__redis__err__handler');";
@@ -101,8 +102,8 @@ const BEGIN_CALL = 'local function luanest_call(KEYS, ARGV)';
 const BEGIN_FINISH = 'end local function luanest_finish(KEYS)';
 
 /**
- * Returns Lua that runs the calls one after the other in one xpcall. If a call raises an error, the Lua continues with the next call.
- * Redis' own error handler adds the line number to an error, as it does for a call that is sent alone.
+ * Returns Lua that runs the calls of a group one after the other in one xpcall. After a call that raises an error, it goes on with the next
+ * call. Redis' own error handler adds the line number to the error, as it does for a single call.
  */
 function runCalls({ keys, args }: ScriptDefinition): string {
   const types = Object.values(args as Record<string, object>);
@@ -140,14 +141,15 @@ until ok
 }
 
 /**
- * Largest number of keys or arguments that the Lua of a group lists one by one, as `keys[k + 1], keys[k + 2]`. Longer lists use `unpack`.
+ * Up to this many keys or arguments are listed one by one in the Lua of a group, as `keys[k + 1], keys[k + 2]`. More of them use the slower
+ * `unpack`.
  */
 const SPELLED_OUT = 24;
 
 /**
- * Returns Lua that lists the keys or arguments of one call, for a table. Listing them one by one costs less than `unpack`.
+ * Returns the Lua for the table of one call's keys or arguments. Listing the items one by one costs less than `unpack`.
  *
- * @param count number of items; undefined if the script has a list, so that the number differs between groups
+ * @param count number of items; undefined if the script takes a list, so that each group has another number
  */
 function itemsOf(table: string, start: string, length: string, count: number | undefined): string {
   if (count === undefined || count > SPELLED_OUT)
@@ -155,7 +157,7 @@ function itemsOf(table: string, start: string, length: string, count: number | u
   return Array.from({ length: count }, (_, i) => `${table}[${start} + ${i + 1}]`).join(', ');
 }
 
-/** Lua that runs the section `-- @finish`: once if all calls have the same keys, otherwise once for the keys of each call. */
+/** Runs the section `-- @finish`: once if all calls have the same keys, otherwise once per call, with the keys of that call. */
 const RUN_FINISH = `for call = 0, luanest_step_k > 0 and luanest_calls - 1 or 0 do
   luanest_finish({ luanest_unpack(luanest_keys, call * luanest_nk + 1, (call + 1) * luanest_nk) })
 end

@@ -1,10 +1,10 @@
 /**
- * Longest time that one group (calls that are sent as one command) should take in Redis, ms. While a script runs, Redis serves no other
- * client.
+ * Calls that are sent together as one command (a group) should keep Redis busy for at most this time, ms, because Redis serves no other
+ * client meanwhile.
  */
 export const GROUP_MS = 5;
 
-/** Maximum number of calls in a group before the first reply to the script. */
+/** Maximum number of calls that are sent together before Redis has replied to this script for the first time. */
 const FIRST_CALLS = 16;
 
 /** Largest factor by which one reply may raise the number of calls in a group. */
@@ -12,25 +12,24 @@ const GROWTH = 4;
 
 const MEASURE_EVERY_MS = 100;
 
-/** If a reply takes longer than this factor times the fastest reply, Redis or this process is busy. */
+/** Redis or this process counts as busy if a reply takes longer than the fastest reply by this factor. */
 const CROWDED = 2;
 
-/** Time after which the next reply counts as the fastest one, even if it is slower, ms: the network may have become slower. */
+/** The network may have become slower, so a fastest reply counts for this time only, ms. */
 const FASTEST_FOR_MS = 10_000;
 
 /**
- * Maximum number of calls in a group of one script. The class adjusts the number so that a group should not block Redis for longer than
- * `GROUP_MS`.
+ * Adjusts how many calls of a script are sent together as a group, so that a group keeps Redis busy for about `GROUP_MS` at most.
  *
- * The time from sending to reply includes the time that the script runs. So a reply within `GROUP_MS` proves that the group was small
- * enough. A later reply proves nothing, because the network and Redis' queue take time, too. After a late reply, the time in Redis is
- * measured: a group is sent between two TIME commands on the same connection.
+ * A reply within `GROUP_MS` proves that the group was small enough, because this time includes the run of the script. A later reply proves
+ * nothing, because it may have waited in the network or in Redis' queue. After one, the time in Redis is measured: a group is sent between
+ * two TIME commands on the same connection.
  * See DECISIONS.md: group-bounded-by-time
  */
 export class GroupPace {
   private limit: number;
   private perCallMs = Infinity;
-  /** True if, since the last measurement, a reply took longer than `GROUP_MS`. */
+  /** True if a reply took longer than `GROUP_MS` since the time in Redis was last measured. */
   private late = false;
   private measuredAt = -Infinity;
   private latestMs = Infinity;
@@ -47,15 +46,15 @@ export class GroupPace {
   }
 
   /**
-   * True if the latest reply took much longer than the fastest one. In this case, Redis or this process is busy, and larger groups help.
-   * They do not help if only the network is slow, because then the fastest reply is slow, too. Also true before the first reply.
+   * True before the first reply, and if the latest reply took much longer than the fastest one. Redis or this process is then busy, and
+   * larger groups help. If only the network is slow, the fastest reply is slow, too.
    */
   get crowded(): boolean {
     return this.latestMs > CROWDED * this.fastestMs;
   }
 
   /**
-   * Returns true if the next command should be measured in Redis.
+   * Returns true if the time in Redis should be measured for the next command.
    *
    * @param calls number of calls in the command
    * @param now time by `performance.now()`, ms
@@ -66,7 +65,7 @@ export class GroupPace {
     return true;
   }
 
-  /** Records the time from sending a command to its reply. `sentAt` and `now` are times of `performance.now()`, ms. */
+  /** Records how long the reply to a command took. `sentAt` and `now` are times by `performance.now()`, ms. */
   answered(calls: number, sentAt: number, now: number): void {
     const ms = now - sentAt;
     this.latestMs = ms;
@@ -84,7 +83,7 @@ export class GroupPace {
   /**
    * Records the time that Redis needed for a command.
    *
-   * @param ms the time in Redis, ms; undefined if the Redis user may not send TIME. Groups are then limited only by `maxCalls`.
+   * @param ms the time, ms; undefined if the Redis user may not send TIME. Only `maxCalls` limits the groups then
    */
   measured(calls: number, ms: number | undefined): void {
     this.late = false;
@@ -93,8 +92,8 @@ export class GroupPace {
       this.measuredAt = Infinity;
       return;
     }
-    // A measured time may be too long, because Redis' process may have been paused. It is too short only if the clock was set back. So a
-    // shorter time counts at once, and a longer one by half.
+    // A measured time is too long if Redis was paused meanwhile, and too short only if its clock was set back. So a shorter time counts at
+    // once, and a longer one by half.
     const perCallMs = ms / calls;
     this.perCallMs = perCallMs < this.perCallMs ? perCallMs : (this.perCallMs + perCallMs) / 2;
     this.limit = this.fitting(calls);

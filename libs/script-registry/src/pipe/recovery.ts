@@ -15,9 +15,8 @@ import { asFailure, asksForSingles, callError, settle } from './settle';
 
 const MAX_TRIES = 3;
 
-/** Objects that Recovery uses to send calls of one script again. */
+/** Objects and functions that Recovery needs to send calls again. */
 export interface RecoveryHost {
-  /** Name of the ScriptRegistry. */
   readonly registry: string;
   readonly connection: RedisConnection;
   readonly loader: ScriptLoader;
@@ -26,9 +25,9 @@ export interface RecoveryHost {
   readonly fail: (call: Call, error: Error) => void;
 }
 
-/** Way to send calls again: to one node, or to a node that the client chooses. */
+/** Where to send calls again: to one node, or to a node that the client chooses. */
 interface Route {
-  /** The node's id; undefined if the client chooses the node. */
+  /** Id of the node; undefined if the client chooses the node. */
   readonly id: string | undefined;
   send(name: string, args: CommandArg[], receiver: Receiver): void;
   /** Loads the scripts. @returns true if loading has succeeded */
@@ -36,18 +35,24 @@ interface Route {
 }
 
 /**
- * Handles calls whose command failed. Sends the calls again if it is certain that the script did not run; otherwise rejects them. Also
- * sends the calls of `runAndWait`, with WAIT.
+ * Handles the calls of a failed command. Sends them again if the script surely did not run; otherwise rejects them. Also sends the calls of
+ * `runAndWait`, followed by WAIT.
  */
 export class Recovery {
   constructor(private readonly host: RecoveryHost) {}
 
-  /** Sends calls again, or rejects them, after their command failed. Resolves when each call has a result or an error. Never rejects. */
+  /**
+   * Handles the calls of a failed command: sends them again or rejects them. Resolves when each call has a result or an error. Never
+   * rejects.
+   */
   recover(calls: readonly Call[], node: RedisNode, failure: CommandFailure): Promise<void> {
     return this.handle(calls, this.routeTo(node), failure, MAX_TRIES);
   }
 
-  /** Sends calls, and then WAIT on the same connection. Resolves when each call has a result or an error. Never rejects. */
+  /**
+   * Sends calls, and then WAIT on the same connection, so that WAIT covers their writes. Resolves when each call has a result or an error.
+   * Never rejects.
+   */
   async sendAndWait(node: RedisNode, calls: readonly Call[], { replicas, timeoutMs }: Wait): Promise<void> {
     let connection: DedicatedConnection;
     try {
@@ -61,7 +66,7 @@ export class Recovery {
     const send: Route['send'] = (name, args, receiver) => {
       void connection.sendAll([[name, args], wait]).then(([raw, waited]) => {
         if (raw instanceof CommandFailure) return receiver.failed(raw);
-        // If WAIT failed, no replica has confirmed the writes. The reply of the script is still valid.
+        // A failed WAIT only means that no replica has confirmed the writes. The reply of the script is still valid.
         for (const call of live) call.replicas = waited instanceof CommandFailure ? 0 : Number(waited);
         receiver.replied(raw);
       });
@@ -81,7 +86,7 @@ export class Recovery {
   /**
    * Sends calls as one command.
    *
-   * @param tries how many times the command may still be sent. The last time it is an EVAL, which works on a node that lacks the script
+   * @param tries how often the command may still be sent. The last time, it is an EVAL, which also works if the node lacks the script
    */
   private attempt(calls: readonly Call[], route: Route, tries: number): Promise<void> {
     const { codec, fail } = this.host;
@@ -116,7 +121,7 @@ export class Recovery {
           const node = route.id ?? 'routed by the client';
           events.scriptsHealed.publish(() => ({ registry, node, script: codec.name }));
         }
-        // Calls that were rejected at their deadline in the meantime must not run.
+        // A call that was rejected at its deadline in the meantime must not run.
         const live = calls.filter(({ settled }) => !settled);
         if (live.length > 0) await this.attempt(live, route, tries - 1);
       } else this.failAll(calls, failure);
@@ -126,7 +131,7 @@ export class Recovery {
   }
 
   /**
-   * Sends each call alone to the node that the client chooses. The client follows the redirections of a Cluster.
+   * Sends calls one by one, each to the node that the client chooses. So the client can follow the redirections of a Cluster.
    * See DECISIONS.md: cluster-group-goes-to-the-master
    */
   private async sendSingly(calls: readonly Call[], failure: CommandFailure): Promise<void> {

@@ -9,7 +9,7 @@ import { checkSameSlot } from './slots';
 
 const NO_VALUES: readonly unknown[] = Object.freeze([]);
 
-/** Keys and arguments of a call, by name. They are not checked yet: callers in JavaScript may pass anything. */
+/** Keys and arguments of a call as the caller passed them. They are not checked yet, because JavaScript may pass anything. */
 type CallInput = { readonly keys?: unknown; readonly args?: unknown } | undefined;
 const NO_INPUT: NonNullable<CallInput> = Object.freeze({});
 
@@ -17,7 +17,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
-/** An argument that is not a list. */
+/** An argument with one value, unlike a list. */
 interface FixedArg {
   readonly name: string;
   readonly type: ArgType<unknown>;
@@ -25,26 +25,23 @@ interface FixedArg {
   readonly label: string;
 }
 
-/**
- * The Lua texts of one script, and the encoding of its calls. Everything that is the same for all calls is computed once, in the
- * constructor.
- */
+/** Encodes the calls of one script as commands. What is the same for all calls is computed once, when the script is registered. */
 export class ScriptCodec {
   readonly lone: LoadableScript;
-  /** Lua text for a group of calls. Undefined if each call is sent alone. */
+  /** Lua text that runs a group of calls; undefined if the calls of this script are sent one by one. */
   readonly group: LoadableScript | undefined;
-  /** Maximum number of calls in a group; 1 if calls are sent alone. */
+  /** Maximum number of calls that are sent together; 1 if they are sent one by one. */
   readonly maxCalls: number;
   private readonly fixedKeys: readonly string[];
   private readonly keyList: string | undefined;
   private readonly fixedArgs: readonly FixedArg[];
   private readonly argList: readonly [name: string, type: ListType<unknown>] | undefined;
-  /** Number of keys, as text. Empty if the script takes a list of keys, so that the number differs. */
+  /** Number of keys of each call, as text. Empty if the script takes a list of keys, because the number then differs. */
   private readonly keyCount: string;
-  /** Arguments of the last EVALSHA whose keys were checked to be in one slot. Undefined if the script takes a list of keys. */
+  /** Arguments of the last EVALSHA whose keys were found to be in one hash slot. Undefined if the script takes a list of keys. */
   private sameSlot: readonly CommandArg[] | undefined;
 
-  /** @param grouping false: each call is sent alone */
+  /** @param grouping false: calls are sent one by one */
   constructor(
     readonly definition: ScriptDefinition,
     grouping: boolean,
@@ -77,9 +74,8 @@ export class ScriptCodec {
   }
 
   /**
-   * Checks and encodes the keys and arguments of a call, and stores them in the call. For speed, the array is created with its final
-   * length, and is filled by index. An iterator would cost more than the check of a key, and the first push to an empty array allocates
-   * 17 elements.
+   * Checks the keys and arguments of a call, and stores them in the call as the arguments of an EVALSHA. For speed, the array gets its
+   * final length first and is filled by index: an iterator would cost more than checking a key, and a first `push` allocates 17 elements.
    *
    * @throws InvalidInputError
    */
@@ -135,8 +131,8 @@ export class ScriptCodec {
   }
 
   /**
-   * Returns the arguments of the EVALSHA or EVAL that runs these calls. If there are several calls, all must have the same number of
-   * keys, and the same number of arguments.
+   * Returns the arguments of the EVALSHA or EVAL that runs these calls. Several calls must have the same number of keys, and the same
+   * number of arguments.
    *
    * @param isEval true for EVAL, whose first argument is the Lua text; false for EVALSHA, whose first argument is the SHA1 hash
    */
@@ -156,7 +152,7 @@ export class ScriptCodec {
   }
 
   private invalidKey(name: string, key: unknown): InvalidInputError {
-    // The error does not quote a key, because a key may contain the id of a user.
+    // The value of a key may contain the id of a user, so the error does not quote it.
     const problem = typeof key !== 'string' ? shown(key) : key === '' ? 'empty' : 'text with a lone surrogate';
     return new InvalidInputError(
       `Key ${this.labelOf(name)} is ${problem}. Expected a non-empty string of well-formed Unicode.`,
@@ -177,10 +173,7 @@ export class ScriptCodec {
   }
 }
 
-/**
- * Returns true if `words` of all calls are the same from index `from` up to, but not including, `to`. Buffers of different calls count as
- * different.
- */
+/** Returns true if all calls have the same arguments from index `from` up to, but not including, `to`. Two Buffers count as different. */
 function sameIn(calls: readonly Call[], from: number, to: number): boolean {
   const first = (calls[0] as Call).words;
   for (let i = 1; i < calls.length; i++) {
@@ -191,7 +184,7 @@ function sameIn(calls: readonly Call[], from: number, to: number): boolean {
 }
 
 /**
- * Appends `words` of the first `count` calls, from index `from` up to, but not including, `to`. `push(...words)` would fail for a long
+ * Appends arguments of the first `count` calls, from index `from` up to, but not including, `to`. `push(...words)` would fail for a long
  * list.
  */
 function pushPart(command: CommandArg[], calls: readonly Call[], count: number, from: number, to: number): void {

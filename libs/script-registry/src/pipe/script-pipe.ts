@@ -8,46 +8,49 @@ import type { ScriptCodec } from './script-codec';
 import { asFailure, settle } from './settle';
 
 /**
- * While fewer calls of a lane than this are in flight, a new call is sent alone, at once. Otherwise the call waits until the end of the
- * turn of the event loop, and is sent together with other calls. A lane is the queue of the calls of one script and slot.
+ * A new call is sent at once, and alone, while fewer calls than this are in flight for its script and hash slot. Otherwise it waits for the
+ * end of the turn of the event loop, and is sent together with other calls.
  * See DECISIONS.md: few-calls-go-alone
  */
 const FEW = 2;
 
 /**
- * Number of groups in flight from which a group that is not full waits for the next reply, if Redis or this process is busy. With a
- * smaller number, small groups would wait for the round trips of other groups.
+ * Calls are sent together in groups. If this many groups are in flight and Redis or this process is busy, a group that is not full waits
+ * for the next reply, so that more calls can join it. With a smaller number, small groups would wait for the round trips of others.
  * See DECISIONS.md: group-leaves-at-once-when-idle
  */
 const CROWDED_GROUPS_IN_FLIGHT = 4;
 
-/** Maximum length of all keys and arguments in a group of several calls, characters (bytes of Buffers). A larger call is sent alone. */
+/**
+ * Maximum length of the keys and arguments of several calls that are sent together, in characters (Buffers in bytes). A longer call is sent
+ * alone.
+ */
 const MAX_CHARS = 65_536;
 
 /**
- * Maximum number of keys and arguments in a group of several calls. So scripts that take lists do not block Redis for longer than other
- * scripts.
+ * Maximum number of keys and arguments of several calls that are sent together. Otherwise scripts that take lists would block Redis for
+ * longer than others.
  */
 const MAX_WORDS = 4_096;
 
-/** Objects and methods that the lanes of one script share. */
+/** Objects and functions that all queues of one script share. */
 export interface LaneHost {
   readonly codec: ScriptCodec;
   readonly pace: GroupPace;
   readonly recovery: Recovery;
-  /** Returns the node that can run calls of a slot now; undefined if there is no such node yet. */
+  /** Returns the node to which calls with keys in this hash slot can be sent now; undefined if no such node is ready. */
   open(slot: number): RedisNode | undefined;
   /** Rejects a call. Does nothing if the call has a result or an error already. */
   readonly fail: (call: Call, error: Error) => void;
   /** Publishes the event `groupSent`. @returns a function that publishes the event `groupEnded` */
   publishSent(node: RedisNode, calls: number, inFlight: number): () => void;
-  /** Removes a lane that is idle. */
+  /** Called when a queue has no calls any more, to remove it. */
   release(lane: Lane): void;
 }
 
 /**
- * Queue of the calls of one script whose keys are in one slot, and that have the same `wait`. A single Redis counts as one slot. While
- * few calls are in flight, each call is sent alone. Otherwise calls are sent together, in groups.
+ * Queue of the calls of one script whose keys are in one hash slot, and that have the same options for WAIT. A Redis that is not a Cluster
+ * counts as one slot. While few calls are in flight, each call is sent alone. Otherwise calls are sent together, in groups.
  */
 export class Lane implements CallSender {
   private queue: Call[] = [];
@@ -57,16 +60,19 @@ export class Lane implements CallSender {
   private aloneInFlight = 0;
   private groupsInFlight = 0;
   /**
-   * True while calls are sent in groups: from the first call that must wait, until few calls are left. Callers that get their replies at
+   * True while calls are sent together: from the first call that had to wait, until few calls are left. Callers that get their replies at
    * the same time often call again at the same time.
    */
   private crowd = false;
-  /** Maximum number of calls in flight that are sent alone. If the script has no groups, this is `maxInFlight`. With WAIT, this is 0. */
+  /**
+   * Number of calls in flight up to which a call is sent alone. If the calls of the script are always sent alone, this is `maxInFlight`.
+   * With WAIT, this is 0.
+   */
   private readonly few: number;
 
   constructor(
     private readonly host: LaneHost,
-    /** Key of the lane in `lanes` of its ScriptPipe. */
+    /** Key under which ScriptPipe finds this queue. */
     readonly id: number | string,
     readonly slot: number,
     readonly wait: Wait | undefined,
@@ -79,7 +85,10 @@ export class Lane implements CallSender {
     return this.queue.length === 0 && this.callsInFlight === 0;
   }
 
-  /** Sends a call at once, or adds the call to the queue. It then waits for other calls to share a command, for a node, or for replies. */
+  /**
+   * Sends a call at once, or puts it into the queue. In the queue, a call waits for others to be sent with it, for a connected node, or for
+   * replies to other calls.
+   */
   submit(call: Call): void {
     if (this.callsInFlight < this.few && this.queue.length === 0 && !this.crowd) {
       const node = this.host.open(this.slot);
@@ -91,7 +100,7 @@ export class Lane implements CallSender {
     else if (!this.waits) this.pumpSoon();
   }
 
-  /** Sends calls of the queue, as many as may be sent now. */
+  /** Sends as many calls of the queue as may be sent now. */
   pump(): void {
     while (this.queue.length > 0 && this.callsInFlight < this.maxInFlight) {
       if (this.waits && !this.full) return;
@@ -100,19 +109,19 @@ export class Lane implements CallSender {
       const isFew = this.callsInFlight + this.queue.length <= this.few;
       if (isFew) this.crowd = false;
       const calls = this.take(isFew ? 1 : this.host.pace.calls);
-      // While calls are sent in groups, a single call counts as a group of one, so that `pace` measures its time.
+      // Even a single call counts as a group here if calls are being sent together, so that its time is measured.
       if (calls.length === 1 && this.few > 0 && (isFew || this.host.codec.group === undefined))
         this.sendAlone(node, calls[0] as Call);
       else if (calls.length > 0) this.sendGroup(node, calls);
     }
   }
 
-  /** Removes this lane from its host, so that it gets no more calls. Call it only if the lane is idle. */
+  /** Removes this queue from its host, so that it gets no more calls. Call it only while the queue is empty and nothing is in flight. */
   release(): void {
     this.host.release(this);
   }
 
-  /** Removes calls that were rejected while they waited in the queue. */
+  /** Removes the calls that were rejected while they waited in the queue. */
   dropSettled(): void {
     this.queue = this.queue.filter(({ settled }) => !settled);
     this.queuedChars = this.queue.reduce((sum, { chars }) => sum + chars, 0);
@@ -133,7 +142,7 @@ export class Lane implements CallSender {
     });
   }
 
-  /** Number of commands in flight: groups, and calls that were sent alone. */
+  /** Number of commands in flight, each with one call or with a group of calls. */
   private get commandsInFlight(): number {
     return this.groupsInFlight + this.aloneInFlight;
   }
@@ -142,12 +151,15 @@ export class Lane implements CallSender {
     return this.queue.length >= this.host.pace.calls || this.queuedChars >= MAX_CHARS;
   }
 
-  /** True if a group that is not full waits for the next reply. */
+  /** True if a group that is not full should wait for the next reply. */
   private get waits(): boolean {
     return this.groupsInFlight >= CROWDED_GROUPS_IN_FLIGHT && this.host.pace.crowded;
   }
 
-  /** Calls `pump` in a `setImmediate`: after the I/O callbacks of this turn of the event loop. */
+  /**
+   * Sends queued calls after the I/O callbacks of this turn of the event loop, so that callers that get replies in this turn can add their
+   * calls.
+   */
   private pumpSoon(): void {
     if (this.scheduled) return;
     this.scheduled = true;
@@ -157,7 +169,7 @@ export class Lane implements CallSender {
     });
   }
 
-  /** Removes the first calls of the queue that may share a group, and returns them. Drops calls that were rejected while they waited. */
+  /** Removes the first calls of the queue that may be sent together, and returns them. Drops calls that were rejected while they waited. */
   private take(most: number): Call[] {
     const calls: Call[] = [];
     let [at, chars, words] = [0, 0, 0];
@@ -218,7 +230,7 @@ export class Lane implements CallSender {
       },
       failed: (failure: CommandFailure) => void recovery.recover(calls, node, failure).finally(ended),
     };
-    // This code should not throw. If it throws nevertheless, the callers get the error at once, not at their deadlines.
+    // Nothing below should throw. If something does, the callers get the error at once instead of at their deadlines.
     try {
       const command = codec.command(calls);
       if (!pace.measures(calls.length, sentAt)) return node.run('EVALSHA', command, receiver);
@@ -233,39 +245,38 @@ export class Lane implements CallSender {
     }
   }
 
-  /** Notes that calls have a result or an error, and sends calls of the queue. */
+  /** Called when calls have a result or an error, so that queued calls can be sent. */
   private ended(calls: number): void {
     this.callsInFlight -= calls;
     if (this.queue.length === 0) return;
-    // Callers that just got their replies may make new calls in this turn of the event loop. So a group that is not full waits for these
-    // calls.
+    // Callers that just got their replies may call again in this turn of the event loop. So a group that is not full waits for their calls.
     if (this.full) this.pump();
     else this.pumpSoon();
   }
 }
 
 /**
- * Maximum number of calls of one script in flight; on a Cluster, of one script and slot. Other calls wait. The last group may exceed the
- * maximum. The maximum exists because a call that waits until its deadline surely had no effect, but a call in flight may have run.
+ * Maximum number of calls of one script that are in flight; on a Cluster, per hash slot. The last group may exceed it. Other calls wait,
+ * because a call that never left the queue surely had no effect at its deadline, while a call in flight may have run.
  */
 export const MAX_CALLS_IN_FLIGHT = 4_096;
 
-/** Parts of a ScriptRegistry that the pipes of all its scripts share. */
+/** Objects that all scripts of a ScriptRegistry share to send their calls. */
 export interface PipeContext extends Pick<RecoveryHost, 'registry' | 'connection' | 'loader'> {
   readonly maxCallsInFlight: number;
-  /** Lanes with calls that wait or are in flight, and lanes that had such calls until recently. */
+  /** Queues that have calls, or had some until recently. */
   readonly busy: Set<Lane>;
-  /** Called when calls must wait for a node: it is not connected, or its first load of scripts has not ended. */
+  /** Called when calls must wait, because their node is not connected, or its first load of scripts has not ended. */
   held(): void;
 }
 
-/** Sends the calls of one script to Redis, and settles them with the replies. */
+/** Sends the calls of one script to Redis, and passes the replies to the callers. */
 export class ScriptPipe implements LaneHost {
   readonly pace: GroupPace;
   readonly recovery: Recovery;
-  /** Lanes that have calls, or had calls until recently: one for each slot and each `wait`. */
+  /** Queues of this script that have calls, or had some until recently: one for each hash slot and each set of options for WAIT. */
   private readonly lanes = new Map<number | string, Lane>();
-  /** The lane of the calls without `wait`. Undefined on a Cluster, which has one lane for each slot. */
+  /** Queue of the calls without WAIT. Undefined on a Cluster, where each hash slot has its own queue. */
   private main: Lane | undefined;
 
   constructor(
@@ -277,16 +288,16 @@ export class ScriptPipe implements LaneHost {
     this.recovery = new Recovery({ registry, connection, loader, codec, fail: this.fail });
   }
 
-  /** Sends a call, at once or later. The call must be encoded by `ScriptCodec.encode` before. */
+  /** Sends a call, at once or later. `ScriptCodec.encode` must have encoded the call before. */
   submit(call: Call): void {
     if (this.main !== undefined && call.wait === undefined) return this.main.submit(call);
     const { connection, maxCallsInFlight, busy } = this.context;
     const slot = connection.clustered ? slotOf(call.words[FIRST_KEY] as string) : 0;
-    // One WAIT follows each group, so only calls with the same WAIT can share groups.
+    // A WAIT follows each group of calls, so only calls with the same options for WAIT can be sent together.
     const id = call.wait ? `${slot}:${call.wait.replicas}:${call.wait.timeoutMs}` : slot;
     let lane = this.lanes.get(id);
     if (lane === undefined) {
-      // WAIT blocks its connection, so a second group would only wait behind the first.
+      // WAIT blocks its connection, so a second group would have to wait behind the first one anyway.
       lane = new Lane(this, id, slot, call.wait, call.wait ? 1 : maxCallsInFlight);
       this.lanes.set(id, lane);
       busy.add(lane);
@@ -302,8 +313,9 @@ export class ScriptPipe implements LaneHost {
   }
 
   /**
-   * Returns the node that can run calls of a slot now. Returns undefined if the node is not connected, or if the first load of scripts on
-   * the node has not ended. See DECISIONS.md: load-settled-before-calls
+   * Returns the node to which calls with keys in this hash slot can be sent now. Returns undefined if the node is not connected, or if its
+   * first load of scripts has not ended.
+   * See DECISIONS.md: load-settled-before-calls
    */
   open(slot: number): RedisNode | undefined {
     const { connection, loader } = this.context;

@@ -15,20 +15,17 @@ export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(thrownText(error));
 }
 
-/**
- * Converts an error to a CommandFailure. For an error of another class, the result is `lost`, because it is unknown if the command was
- * sent.
- */
+/** Converts an error to a CommandFailure. An unexpected error becomes `lost`, because the command may have been sent. */
 export function asFailure(error: unknown): CommandFailure {
   return error instanceof CommandFailure ? error : new CommandFailure('lost', asError(error).message);
 }
 
-/** Returns true if the node refused this command, and each of its calls must be sent again alone, to the node that the client chooses. */
+/** Returns true if the calls of this command must be sent again one by one, because the node refused the command. */
 export function asksForSingles(failure: CommandFailure, calls: number, clustered: boolean): boolean {
-  // If a connection closes, the client of a Cluster sends the command again, perhaps to another node. That node may lack the script.
+  // The client of a Cluster sends a command again when its connection closes, perhaps to another node, which may lack the script.
   if (clustered && failure.noScript && failure.mayHaveRun) return true;
   if (failure.kind !== 'reply') return false;
-  // The keys of only one call may have caused NOPERM, so each call is sent alone.
+  // Only one of the calls may have a key that is not permitted (NOPERM), so each is tried alone.
   return (
     (clustered && isRedirect(failure.message)) ||
     (failure.code === 'NOPERM' && calls > 1 && isRefusal(failure.message, clustered))
@@ -36,9 +33,9 @@ export function asksForSingles(failure: CommandFailure, calls: number, clustered
 }
 
 /**
- * Returns the error for a call whose command failed.
+ * Returns the error that the caller gets for a failed command.
  *
- * @param lost true if the call may have run before, and that reply was lost
+ * @param lost true if an earlier copy of the call may have run, and its reply was lost
  * @param clustered true for a Redis Cluster
  */
 export function callError(script: string, failure: CommandFailure, lost: boolean, clustered: boolean): Error {
@@ -57,7 +54,7 @@ export function callError(script: string, failure: CommandFailure, lost: boolean
       cause: failure,
     });
   }
-  // The script may have returned this error, or the server may have refused the call with a text that luanest does not know.
+  // The script may have raised this error, or the server may have refused the call in words that luanest does not know.
   if (isRefusalCode(code)) return unknownOutcome(script, `the reply was "${message}"`, failure);
   return scriptError(script, failure.message);
 }
@@ -70,9 +67,9 @@ function unknownOutcome(script: string, problem: string, cause: CommandFailure):
 }
 
 /**
- * Returns the error for a call that has no reply at its deadline, or when ScriptRegistry closes.
+ * Returns the error for a call that has no reply when its deadline comes, or when ScriptRegistry closes.
  *
- * @param closed true if the call is rejected because ScriptRegistry closes
+ * @param closed true if ScriptRegistry closes
  */
 export function expiryError(call: Call, closed: boolean): NotSentError | UnknownOutcomeError {
   const { name } = call.script;
@@ -86,13 +83,13 @@ export function expiryError(call: Call, closed: boolean): NotSentError | Unknown
 /** Returns the error for a call whose script raised or returned an error. */
 export function scriptError(script: string, raw: string): ScriptFailedError {
   const message = inSource(raw);
-  // An error that a script returns may have no code, such as `ERR`, as its first word.
+  // A script may return an error whose first word is not a code. `ERR` then becomes its code.
   const text = /^[A-Z][A-Z0-9_]+ /.test(message) ? message : `ERR ${message}`;
   return new ScriptFailedError(`${script} failed: ${text}`, text.split(' ', 1)[0] ?? 'ERR');
 }
 
 /**
- * Resolves or rejects the calls of one command. A single call gets the reply. Each call of a group gets one item of the reply.
+ * Passes the reply to a command to its callers. The reply to a group of calls is an array with one element per call.
  *
  * @param fail rejects a call
  */

@@ -3,7 +3,7 @@ import { InvalidInputError } from '../script-registry.errors';
 import type { CommandArg } from '../connection/port';
 import { FIRST_KEY } from './call';
 
-/** Returns the part of a key up to the end of its hash tag. Returns undefined if the key has no hash tag. */
+/** Returns the beginning of a key up to the end of its hash tag; undefined if the key has no hash tag. */
 function startOf(key: string): string | undefined {
   const open = key.indexOf('{');
   const close = open === -1 ? -1 : key.indexOf('}', open + 1);
@@ -11,12 +11,12 @@ function startOf(key: string): string | undefined {
 }
 
 /**
- * Refuses a call whose keys are in several hash slots. For speed, the slot of a key is not computed if the key and the first key are
- * equal up to the end of the hash tag.
+ * Refuses a call whose keys are in several hash slots. Keys with the same beginning up to the end of the hash tag are in one slot, so the
+ * slot itself is seldom computed.
  *
  * @param words arguments of the EVALSHA; they contain `keyCount` keys
- * @param checked words of an earlier call with the same number of keys, which are all in one slot. If a key is equal to the key at the
- *   same index there, it is not checked again. Consecutive calls often have the same keys, such as those of one queue
+ * @param checked arguments of an earlier call, whose keys were found to be in one slot. Consecutive calls often have the same keys, which
+ *   need not be checked again
  * @throws InvalidInputError that names two keys of different slots
  */
 export function checkSameSlot(
@@ -27,7 +27,7 @@ export function checkSameSlot(
 ): void {
   const first = words[FIRST_KEY] as string;
   const known = checked !== undefined && first === checked[FIRST_KEY] ? checked : undefined;
-  // Usually all keys are equal up to the end of their hash tag. This is also the fastest check.
+  // This check is the fastest one, and usually all keys pass it.
   const start = startOf(first);
   for (let at = FIRST_KEY + 1; at < FIRST_KEY + keyCount; at++) {
     const key = words[at] as string;
