@@ -1,11 +1,11 @@
 import { eventChannels } from '../../internal/src';
 
 /**
- * Types of the events of this lib. The keys are those of DELAYED_TASK_CHANNELS, so `DelayedTaskEvents['attemptSettled']` is the type of
- * the events on the channel `attemptSettled`.
+ * The events of this lib. Each key is the name of a channel in DELAYED_TASK_CHANNELS, and its type is the type of the events on that
+ * channel.
  */
 export interface DelayedTaskEvents {
-  /** An attempt ended, and Redis has replied to the call that stored its outcome; or the worker handed the task back at shutdown. */
+  /** An attempt to run a task has ended, and its result is stored in Redis; or the worker gave the task back at a shutdown. */
   readonly attemptSettled: {
     readonly namespace: string;
     readonly name: string;
@@ -13,29 +13,28 @@ export interface DelayedTaskEvents {
     readonly attempt: number;
     /**
      * `done`: the handler succeeded. `retried`: the attempt failed, and another attempt follows. `dead`: the task became a dead letter.
-     * `lost`: this worker no longer had the lease of the task, so Redis ignored the outcome. For example, the task was cancelled, or
-     * another worker took or dead-lettered it (see `tasksBuried`). A success can also be `lost` if Redis stored it but the reply did not
-     * arrive: the repeated call then finds no lease. `released`: the worker handed the task back at shutdown. If the call that hands it
-     * back failed, the lease expires, and the attempt counts. `unknown`: this process has no handler for the name of the task, so it
-     * handed the task back. The attempt does not count.
+     * `lost`: Redis ignored the result, because the task was cancelled, or another worker had taken or dead-lettered it (see
+     * `tasksBuried`). A success can also be `lost` if Redis stored it but the reply did not arrive: the repeated call then finds no lease.
+     * `released`: the worker gave the task back at a shutdown. If that call failed, the lease of the task expires instead, and the attempt
+     * counts. `unknown`: this process has no handler for the name of the task, so it gave the task back; the attempt does not count.
      */
     readonly status: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
-    /** `lateMs` of the TaskContext, ms by Redis' clock; never negative. */
+    /** Time from `runAtMs` of the TaskContext until a worker took the task, ms by Redis' clock; never negative. */
     readonly lateMs: number;
     /** Time from the start of the handler until this event, ms. */
     readonly durationMs: number;
     /**
-     * Error of a failed attempt. SetupError if the task was dead-lettered because workers without a handler handed it back for a day.
-     * undefined if the attempt did not fail, or if its handler used `retryLater` or `deadLetter`.
+     * Error of a failed attempt. SetupError if the task was dead-lettered because no worker had a handler for it for a day. Undefined if
+     * the attempt did not fail, or if its handler used `retryLater` or `deadLetter`.
      */
     readonly error?: unknown;
   };
 
-  /** Tasks became dead letters, because their leases ended during their last attempt, for example because the worker died. */
+  /** Tasks became dead letters because their leases ended during the last attempt, for example because the worker died. */
   readonly tasksBuried: {
     readonly namespace: string;
     readonly count: number;
-    /** The tasks, each with the number of its last attempt. */
+    /** The tasks that became dead letters, each with the number of its last attempt. */
     readonly tasks: readonly {
       readonly id: string;
       readonly name: string;
@@ -46,30 +45,30 @@ export interface DelayedTaskEvents {
   };
 
   /**
-   * A call of the worker to Redis failed. The worker repeats it until the worker stops. Exceptions: `release` is not repeated; if the
-   * call did not run, other workers take the tasks when their leases end. `broadcast` is not repeated; the events are dropped, and
-   * listeners get their number in a `missed` event.
+   * A call of the worker to Redis failed. The worker repeats the call until it succeeds, with two exceptions. `release` is not repeated,
+   * because other workers take the tasks when their leases end. `broadcast` is not repeated; its events are dropped, and listeners of
+   * `onEvents` get their number in a `missed` event.
    */
   readonly callFailed: {
     readonly namespace: string;
     /**
-     * Purpose of the call. `take`: lease due tasks. `settle`: store outcomes of attempts. `renew`: extend leases. `release`: hand tasks
-     * back at shutdown. `subscribe`: subscribe to the channel that wakes workers, or to the events for `onEvents`. `sweep`: delete old
+     * Purpose of the call. `take`: fetch due tasks. `settle`: store the results of attempts. `renew`: extend leases. `release`: give tasks
+     * back at a shutdown. `subscribe`: subscribe to the channel that wakes workers, or to the events for `onEvents`. `sweep`: delete old
      * dead letters, and repair damaged tasks. `pause`: read if the queue is paused. `broadcast`: send events to other processes.
      */
     readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep' | 'pause' | 'broadcast';
     readonly error: unknown;
   };
 
-  /** The periodic cleanup repaired incomplete tasks. Tasks can become incomplete if Redis evicts keys, or if somebody deletes entries. */
+  /**
+   * The periodic cleanup found and repaired incomplete tasks. A task can become incomplete if Redis evicts keys, or if someone deletes data
+   * by hand.
+   */
   readonly queueRepaired: {
     readonly namespace: string;
-    /** Number of tasks whose entry in the key `due`, `leased` or `dead` was missing. The cleanup has restored these entries. */
+    /** Number of repaired tasks: Redis had their data, but they were in none of the lists by state. */
     readonly restored: number;
-    /**
-     * Number of entries in the key `runs` (data of attempts) whose task was missing. The cleanup has deleted these entries and their
-     * leases.
-     */
+    /** Number of attempts that were deleted because Redis had no task for them any more. */
     readonly dropped: number;
   };
 }
@@ -88,21 +87,18 @@ interface AboutTask {
   readonly atMs: number;
 }
 
-/**
- * Types of the events of `onEvents`. The keys are the values of the field `type`, so `TaskEvents['missed']` is the type of the events
- * with the type `missed`.
- */
+/** The events that listeners of `onEvents` get, by the value of their field `type`. */
 export interface TaskEvents {
   /**
-   * An attempt ended, see `attemptSettled` of DelayedTaskEvents. Also sent, with the status `dead`, for each task that was dead-lettered
+   * An attempt has ended, as in `attemptSettled` of DelayedTaskEvents. Also sent, with the status `dead`, if a task became a dead letter
    * because its lease ended.
    */
   readonly attemptSettled: AboutTask & {
     readonly type: 'attemptSettled';
     readonly status: DelayedTaskEvents['attemptSettled']['status'];
     /**
-     * Reason why the attempt failed or the task was dead-lettered, at most 1,000 characters; `get` returns the same text. '' if there is
-     * no reason.
+     * Reason why the attempt failed or the task became a dead letter, at most 1,000 characters; '' if there is no reason. `get` returns the
+     * same text.
      */
     readonly error: string;
   };
@@ -113,18 +109,16 @@ export interface TaskEvents {
     readonly progress: unknown;
   };
 
-  /** The listener may have missed events. If you need the states of tasks, read them with `get`. */
+  /** The listener may have missed events. Read the tasks that matter to you with `get`. */
   readonly missed: {
     readonly type: 'missed';
     readonly namespace: string;
-    /**
-     * Number of events that a process has dropped. undefined if the listener's connection was lost, because the number is then unknown.
-     */
+    /** Number of missed events. Undefined if the number is unknown, because the connection of the listener was lost. */
     readonly count: number | undefined;
   };
 }
 
-/** Event that listeners of `onEvents` get. */
+/** Any event that listeners of `onEvents` get. */
 export type TaskEvent = TaskEvents[keyof TaskEvents];
 
 /** Names of the channels of `node:diagnostics_channel` on which this lib publishes events. No event contains a payload or a result. */

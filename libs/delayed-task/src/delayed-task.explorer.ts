@@ -16,7 +16,7 @@ import type { TaskDefinition } from './delayed-task.types';
 import { enhance } from './handlers/nest-handler';
 import { Handlers } from './worker/worker';
 
-/** Finds the methods with `@DelayedTask()` at boot, and registers them as handlers. */
+/** Registers the methods with `@DelayedTask()` as handlers when the app boots. */
 @Injectable()
 export class DelayedTaskExplorer implements OnModuleInit {
   constructor(
@@ -27,7 +27,7 @@ export class DelayedTaskExplorer implements OnModuleInit {
     private readonly options: Pick<ResolvedDelayedTaskOptions, 'work'>,
   ) {}
 
-  /** Registers the handlers. @throws SetupError if a handler cannot be registered; the message has its class and method */
+  /** Registers the handlers. @throws SetupError if a handler cannot be registered; the message names its class and method */
   onModuleInit(): void {
     let count = 0;
     for (const found of exploreMethods(this.discovery, this.scanner)) {

@@ -8,9 +8,9 @@ import { delayedTaskScripts } from './delayed-task.scripts';
 import { DelayedTaskService } from './delayed-task.service';
 import { Handlers } from './worker/worker';
 
-/** Settings that you pass next to the options. `forRootAsync` needs them before its factory returns the options. */
+/** Settings of DelayedTaskModule that Nest needs before it knows the options. With `forRootAsync`, write them next to the factory. */
 export interface DelayedTaskModuleExtras {
-  /** True if every module of the app can inject the service without an import. Default true. */
+  /** True: every module of the app can inject DelayedTaskService without importing DelayedTaskModule. Default true. */
   readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry that runs the Lua scripts of this module. Default: the ScriptRegistry without a name. */
   readonly registry?: string;

@@ -24,9 +24,9 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
    */
   readonly partitions?: number;
   /**
-   * Rate limit of the queue: all workers together start at most `limit` attempts in a window of `windowMs`. Retries count. A window
-   * begins when an attempt starts and no window is open. `limit`: integer from the number of partitions to 1,000,000,000; each partition
-   * gets an equal share. `windowMs`: ms, integer from 1 to 86,400,000. Set the same limit in all workers. Default: no limit.
+   * Rate limit of the queue: all workers together start at most `limit` attempts in a window of `windowMs`. Retries count. A window begins
+   * with the first attempt after the window before it has ended. `limit`: integer from the number of partitions to 1,000,000,000; each
+   * partition gets an equal share. `windowMs`: ms, integer from 1 to 86,400,000. Set the same limit in all workers. Default: no limit.
    */
   readonly startLimit?: { readonly limit: number; readonly windowMs: number };
   /**
@@ -66,7 +66,7 @@ type OptionsOfQueue = Pick<
   'concurrency' | 'partitions' | 'startLimit' | 'groupLimits' | 'work' | 'broadcastEvents'
 >;
 
-/** Options with the defaults filled in. Only `work` has no default here: it is undefined if the app did not set it. */
+/** Options after the defaults are filled in. `work` has no default here; it is undefined if the app did not set it. */
 export interface ResolvedDelayedTaskOptions
   extends
     ResolvedWork,
@@ -74,7 +74,7 @@ export interface ResolvedDelayedTaskOptions
   readonly work: boolean | undefined;
   readonly startLimit: { readonly limit: number; readonly windowMs: number } | undefined;
   readonly groupLimits: GroupLimits | undefined;
-  /** Options of the further queues. Their `namespace` is the name of the queue. */
+  /** Options of the further queues. The `namespace` of each is its name. */
   readonly queues: readonly ResolvedDelayedTaskOptions[];
 }
 
@@ -157,7 +157,7 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
       queues: [],
       ...(concurrency !== undefined && { concurrency: resolveWork({ concurrency }, where).concurrency }),
       ...(partitions !== undefined && { partitions: checkPartitions(where, partitions) }),
-      // Further queues do not inherit the limits of the first queue.
+      // The limits of the first queue do not apply to further queues.
       startLimit: checkStartLimit(where.in('startLimit'), startLimit, partitions ?? own.partitions, MOST_STARTS),
       groupLimits: checkGroupLimits(where, groupLimits, partitions ?? own.partitions),
       ...(work !== undefined && { work: where.flag('work', work) }),
@@ -167,7 +167,6 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
   return Object.freeze({ ...own, queues });
 }
 
-/** Highest allowed `limit` of `startLimit`, and of the `rate` of a group. */
 const [MOST_STARTS, MOST_GROUP_STARTS] = [1_000_000_000, 1_000_000];
 
 function checkStartLimit(
@@ -205,9 +204,7 @@ function checkPartitions(where: Checks, partitions: unknown): number {
   return where.integer('partitions', partitions, 1, 256);
 }
 
-/**
- * Returns the limits of one partition, as the scripts read them: its equal share of the limits of the queue and of a group. 0: no limit.
- */
+/** Returns the limits of one partition, an equal share of the limits of the queue and of each group. 0: no limit. */
 export function limitsOf({ startLimit, groupLimits, partitions }: ResolvedDelayedTaskOptions) {
   const share = (limit = 0): number => Math.floor(limit / partitions);
   return {

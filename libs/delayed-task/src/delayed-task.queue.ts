@@ -23,8 +23,8 @@ import type { QueueParts } from './queue/queue-parts';
 import { checkScheduling, definitionOf, taskInput } from './queue/task-codec';
 
 /**
- * Returns the name of the queue that a task or its definition sets. @throws InvalidInputError if the task and its definition set
- * different queues
+ * Returns the name of the queue for a new task: that of the task or of its definition. @throws InvalidInputError if the task and its
+ * definition name different queues
  */
 export function queueOf(task: unknown, { queue }: { readonly queue?: string }): string | undefined {
   const own = (task as TaskDefinition | undefined)?.queue;
@@ -37,8 +37,8 @@ export function queueOf(task: unknown, { queue }: { readonly queue?: string }): 
 }
 
 /**
- * Schedules, reads and changes the tasks of one queue. `DelayedTaskService` is the first queue of an app. Its method `queue(name)`
- * returns the further queues, which the option `queues` of the module defines.
+ * Schedules, reads and changes the tasks of one queue. `DelayedTaskService` itself is the first queue of an app, and its method
+ * `queue(name)` returns the others.
  */
 export class DelayedTaskQueue {
   constructor(protected readonly parts: QueueParts) {}
@@ -80,10 +80,10 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Schedules many tasks. The call sends them to Redis in steps. A step has at most 100 tasks of one partition, and at most 4,194,304
-   * characters; a larger task gets a step of its own. Each step is atomic. If a step fails, the tasks of other steps may be scheduled.
-   * After UnknownOutcomeError, the tasks of the failed step may be scheduled, too. If each task has an `id` and `onConflict` is `keep`,
-   * you can repeat the call after an error: a task that exists is not scheduled a second time.
+   * Schedules many tasks. Sends them to Redis in several steps, each with at most 100 tasks of one partition and at most 4,194,304
+   * characters (or one larger task). Each step is atomic. If a step fails, the tasks of other steps may be scheduled. After
+   * UnknownOutcomeError, the tasks of the failed step may be scheduled, too. If each task has an `id` and `onConflict` is `keep`, you can
+   * repeat the call after an error: a task that exists is not scheduled a second time.
    *
    * @param tasks tasks of one queue
    * @returns one result for each task, in the order of the tasks
@@ -100,9 +100,8 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Removes a waiting task, or a task whose lease has ended. Does not remove a running task, and returns `running`. With `evenRunning:
-   * true`, removes a running task as well. The outcome of its attempt is then ignored. Does not remove a dead letter, and returns `dead`;
-   * use `drop` for dead letters.
+   * Removes a waiting task, or a task whose lease has ended. A running task stays, unless you set `evenRunning`; the result of its attempt
+   * is then ignored. A dead letter stays, too; use `drop` for dead letters.
    *
    * @returns `cancelled` if the task was removed; `running` or `dead` if it was not; `unknown` if no task has the id, or the task is done
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
@@ -134,7 +133,8 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Returns a task; undefined if no task has the id, or the task was done more than `keepResultMs` ago.
+   * Returns a task. Returns undefined if no task has the id, or if Redis does not keep the result of a finished task any more (see
+   * `keepResultMs`).
    *
    * @param task definition of the task, for the type of the payload
    * @throws InvalidInputError for an invalid id, or if the task is not done and has another name than the definition; the errors of
@@ -145,12 +145,12 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Waits until a task is done or a dead letter. Reads the task from Redis at first every few milliseconds, and later every 500 ms. To
-   * get the result, set `keepResultMs` of the task to more than 1,000 ms.
+   * Waits until a task is done or a dead letter. Reads the task from Redis at first every few milliseconds, and later every 500 ms. To get
+   * the result, set `keepResultMs` of the task to more than 1,000 ms.
    *
    * @param options `timeoutMs`: longest time to wait, ms; integer from 0 to 2^31 - 1, default 30,000
-   * @returns the task. undefined if no task has the id: the task was removed, or it is done and Redis keeps no result of it. After
-   *   `timeoutMs`, the task as it is then, with the `state` `waiting` or `running`
+   * @returns the task; after `timeoutMs`, the task with the `state` `waiting` or `running`. Undefined if no task has the id: the task was
+   *   removed, or it is done and Redis keeps no result
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   waitFor(id: string, options: { readonly timeoutMs?: number } = {}): Promise<TaskView | undefined> {
@@ -159,9 +159,9 @@ export class DelayedTaskQueue {
 
   /**
    * Returns a page of the tasks in a state. The order is: partition by partition, and in each partition by `atMs`. Tasks that wait for
-   * the turn of their group come at the end of their partition. If the state, the time and the position of a task do not change between
-   * the first and the last page, the task is listed exactly once. A task that was scheduled with `onConflict: 'after'` begins to wait
-   * when the task before it ends, but it is listed only after a worker has found it.
+   * other tasks of their group come at the end of their partition. If the state, the time and the position of a task do not change between
+   * the first and the last page, the task is listed exactly once. A task that was scheduled with `onConflict: 'after'` is listed a moment
+   * after the task before it has ended, when a worker has found it.
    *
    * @param options `state` of the tasks; `name` and `group`: only tasks with these, default: all; `limit`: maximum number of items, 1 to
    *   256, default 100; `cursor`: the `nextCursor` of the page before. With `name` or `group`, a page may have fewer items than `limit`
@@ -179,10 +179,10 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Creates or changes a schedule, which schedules a task at each time that a rule gives. Such a time is a slot. For each slot, one task
-   * with the id `<id>@<ms of the slot>` is scheduled, and one of the workers runs it. Call this method at each boot, in each process. If
-   * the schedule has not changed, the call changes nothing. A changed schedule begins with its first slot after now. If slots were missed
-   * because no worker ran or the queue was paused, one task is scheduled for all of them.
+   * Creates or changes a schedule: a rule that creates a task at each of its times, such as every day at 6:00. One task with the id
+   * `<id>@<ms of the time>` is created for each time, and one of the workers runs it. Call this method at each boot, in each process. An
+   * unchanged schedule stays as it is. A changed one begins with its first time after now. If times were missed because no worker ran or
+   * the queue was paused, one task is created for all of them.
    *
    * @param id text of 1 to 200 characters without control characters
    * @param rule `{ cron, timeZone }` or `{ everyMs }`, see ScheduleRule
@@ -203,7 +203,7 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Removes a schedule. Does not remove a task of the schedule that waits or runs already; use `cancel` for it.
+   * Removes a schedule. A task that the schedule has already created stays; use `cancel` for it.
    *
    * @returns true if a schedule had this id
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
@@ -233,9 +233,8 @@ export class DelayedTaskQueue {
 
   /**
    * Returns a page of the dead letters. The order is: partition by partition, and in each partition the oldest first. A dead letter that
-   * exists from the first page to the last is listed exactly once, even if others are replayed, dropped or added between two pages. The
-   * list of a partition ends with the tasks that were dead-lettered before its first page was read, or in the same millisecond. So the
-   * number of pages is finite.
+   * exists from the first page to the last is listed exactly once, even if others are replayed, dropped or added between two pages. Dead
+   * letters that are added to a partition after its first page was read are not listed, so that the list ends.
    *
    * @param options `limit`: maximum number of items, 1 to 256, default 100; `cursor`: the `nextCursor` of the page before
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
@@ -293,20 +292,20 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Starts to run tasks of the queue in this process, even if the option `work` is false. If you call it before the app has started,
-   * tasks run from the start of the app on. After the shutdown has begun, it does nothing.
+   * Starts to run tasks of the queue in this process, even if the option `work` is false. Before the app has started, the tasks wait for
+   * that start. During a shutdown, this method does nothing.
    */
   start(): void {
     this.parts.startWork();
   }
 
   /**
-   * Pauses the queue: until you call `resume`, no process starts tasks of the queue. Tasks that already run continue. A task that another
-   * process takes at this moment may still start. You can schedule tasks during a pause. The pause is stored in Redis, so it continues
-   * even if all processes restart.
+   * Pauses the queue: no process starts tasks of the queue until you call `resume`. Running tasks continue, and a task that another process
+   * is just taking may still start. You can schedule tasks during a pause. The pause is stored in Redis, so it continues even if all
+   * processes restart.
    *
-   * @param options `group`, 1 to 128 characters: pauses only that group. After the call has returned, no worker starts a task of the
-   *   group, except tasks whose worker died: other workers take these again. Default: the whole queue
+   * @param options `group`, 1 to 128 characters: pauses only that group. After the call has returned, no worker starts a task of the group,
+   *   except tasks whose worker died: other workers take these again. Default: the whole queue
    * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
    */
   async pause(options: { readonly group?: string } = {}): Promise<void> {
@@ -329,11 +328,10 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Calls a function for each event of the tasks of the queue. The events come from all processes with `broadcastEvents`, including this
-   * process. The types of events are: an attempt ended (`attemptSettled`), a handler reported its progress (`progressReported`), and
-   * events may be missing (`missed`). A listener gets an event at most once, and events are not stored. The events of one attempt arrive
-   * in their order. The events of attempts in different processes may arrive in another order. This process may have `work: false`. The
-   * listener is removed when the app shuts down.
+   * Calls a function for each event of the tasks of the queue. The events come from all processes with the option `broadcastEvents`. There
+   * are three: an attempt ended (`attemptSettled`), a handler reported its progress (`progressReported`), or events may be missing
+   * (`missed`). Redis does not store events, so a listener gets each of them at most once. The events of one attempt arrive in order; those
+   * of different processes may not. A process need not run tasks to listen. A shutdown removes the listener.
    *
    * @param listener function that gets each event. If it throws, the error is logged, and the listener still gets the next events. A
    *   promise that it returns is not awaited
@@ -345,14 +343,14 @@ export class DelayedTaskQueue {
     return this.parts.worker.listeners.add(listener);
   }
 
-  /** Returns how many tasks of the queue are waiting, overdue, running or dead letters. @throws the errors of ScriptRegistry.run() */
+  /** Counts the waiting, overdue, running and dead-lettered tasks of the queue. @throws the errors of ScriptRegistry.run() */
   stats(): Promise<QueueStats> {
     return this.parts.tasks.stats();
   }
 
   /**
    * Registers a function as the handler of all tasks with a name in this process. Guards, pipes, interceptors and filters do not apply to
-   * it. The handler cannot be removed before the app shuts down.
+   * it. The handler stays until the app shuts down.
    *
    * See DECISIONS.md: a-handler-stays-until-shutdown
    *
@@ -367,9 +365,9 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Returns the parts of this queue.
+   * Returns the objects of this queue.
    *
-   * @param queue name of the queue that a task or its definition sets
+   * @param queue name of a queue that a task or its definition gives
    * @throws InvalidInputError if this is the name of another queue
    */
   protected route(queue: string | undefined): QueueParts {

@@ -30,14 +30,14 @@ import {
 /** A task as the script `take` returns it. */
 export interface TakenTask {
   readonly id: string;
-  /** The record of the task: the text with its name, settings and payload that `schedule` stored. RecordReader parses it. */
+  /** Name, settings and payload of the task as one text, as `schedule` stored it. */
   readonly record: string;
   readonly attempt: number;
-  /** When the attempt was due, ms since 1970 by Redis' clock: `runAtMs` of the TaskContext. */
+  /** Time at which this attempt was due, ms since 1970 by Redis' clock. */
   readonly runAtMs: number;
 }
 
-/** A task that the script `take` dead-lettered, because its lease ended during its last attempt. */
+/** A task that became a dead letter because its lease ended during its last attempt. */
 export interface BuriedTask {
   readonly id: string;
   readonly name: string;
@@ -46,35 +46,38 @@ export interface BuriedTask {
   readonly group: string | undefined;
 }
 
-/** Result of a script for a batch of leased tasks. */
+/** Result of a script that changes several running tasks. */
 export interface BatchReply {
   readonly done: number;
-  /** Ids of the tasks that the script did not change, because they were removed or are no longer leased to this worker. */
+  /** Ids of the tasks that were not changed, because they were removed, or another worker has taken them. */
   readonly lost: readonly string[];
 }
 
-/** A task as Redis stores it. `record` (name, settings, payload) and `run` (data of its attempts) are texts that are not parsed yet. */
+/** A task as Redis stores it: `record` (name, settings, payload) and `run` (data of its attempts) are texts that must be parsed. */
 export interface TaskRow {
   readonly id: string;
   /**
-   * When the task is due, when its lease ends, or when it was dead-lettered, ms since 1970. If the task waits for the turn of its group,
-   * IN_LINE is added.
+   * When the task is due, when its lease ends, or when it was dead-lettered, ms since 1970. IN_LINE is added if the task waits for other
+   * tasks of its group.
    */
   readonly atMs: number;
   readonly record: string;
   readonly run: string;
 }
 
-/** Added to the due time of a task that waits for the turn of its group. So such tasks come after all others in the zset `due`. */
+/**
+ * Number that is added to the due time of a task while it waits for other tasks of its group. In the sorted set of due times, such tasks
+ * then come after all others.
+ */
 export const IN_LINE = 2 ** 52;
 
-/** Maximum number of tasks that one call of a script changes, so that no call blocks Redis for long. */
+/** Maximum number of tasks that one call of a script changes, because a longer script would block Redis for too long. */
 export const MAX_CHUNK = 100;
 
-// One process may make many calls of the next two scripts at the same time, so these calls are grouped: they are sent to Redis together.
-// The scripts between them and `takeTasks` are called rarely, so they have `group: false`.
+// A process may call the next two scripts many times at once, so their calls may be sent together. The scripts after them, up to
+// `takeTasks`, are called rarely, so they have `group: false`.
 
-/** Status of a scheduled task. The index is the code that the script returns. */
+/** Status of a scheduled task. The script returns the index. */
 const SCHEDULED = ['follows', 'scheduled', 'replaced', 'kept'] as const;
 
 export const scheduleTasks = defineScript({
@@ -184,7 +187,7 @@ export const countTasks = defineScript({
   }),
 });
 
-/** For `luanest/console`. */
+/** State of a partition for an operator, for `luanest/console`. */
 export const lookAtPartition = defineScript({
   name: 'delayed-task.look',
   ...lookLua,
@@ -202,7 +205,7 @@ export const lookAtPartition = defineScript({
 
 type Explanation = [number, number, number, number, number, number, string];
 
-/** For `luanest/console`. */
+/** Reasons why a task waits, for `luanest/console`. */
 export const explainTask = defineScript({
   name: 'delayed-task.explain',
   ...explainLua,
@@ -235,7 +238,7 @@ export const pauseQueue = defineScript({
   ...pauseLua,
   keys: ['paused'],
   args: { action: str },
-  // Allowed while Redis' memory is full, because a worker must still be able to read if the queue is paused.
+  // This script runs even if the memory of Redis is full, because a worker must still be able to find out if the queue is paused.
   flags: FREES_MEMORY,
   group: false,
   reply: (paused: number) => paused === 1,
@@ -251,8 +254,8 @@ export const pauseGroup = defineScript({
   reply: (paused: number) => paused === 1,
 });
 
-// Each call of `complete` and `fail` settles one task, and a process may settle many tasks at the same time. So these calls are grouped:
-// they are sent to Redis together. The other scripts handle up to 100 tasks in one call, or are called rarely.
+// A process may finish many tasks at once with `complete` and `fail`, one per call, so these calls may be sent together. The other scripts
+// handle up to 100 tasks in one call, or are called rarely.
 
 const batch = ([done, ...lost]: [number, ...string[]]): BatchReply => ({ done, lost });
 

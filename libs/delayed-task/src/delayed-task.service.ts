@@ -16,8 +16,8 @@ import { checkScheduling, taskInput } from './queue/task-codec';
 import { Handlers } from './worker/worker';
 
 /**
- * Schedules tasks, and runs the tasks for which this process has handlers. This service is the first queue of the app, whose name is the
- * option `namespace` of the module. A task whose option `queue` names another queue goes to that queue.
+ * Schedules tasks, and runs the tasks for which this process has handlers. The service itself is the first queue of the app. A task or
+ * definition with the option `queue` uses another one.
  */
 export class DelayedTaskService
   extends DelayedTaskQueue
@@ -40,9 +40,9 @@ export class DelayedTaskService
   }
 
   /**
-   * Returns a queue by its name. Its methods read and change the tasks of that queue.
+   * Returns a queue by its name, to read and change its tasks.
    *
-   * @param name one of `queues` of the module, or its `namespace`
+   * @param name a key of the module's option `queues`, or its `namespace`
    * @throws InvalidInputError if the module has no such queue
    */
   queue(name: string): DelayedTaskQueue {
@@ -61,21 +61,21 @@ export class DelayedTaskService
     await Promise.all(this.allParts.flatMap(checks));
   }
 
-  /** Starts to run the tasks of each queue that this process works on (see the option `work`). */
+  /** Starts to run tasks, in each queue for which the option `work` allows it. */
   onApplicationBootstrap(): void {
     for (const parts of this.allParts) parts.boot();
   }
 
   /**
-   * Begins the shutdown of the workers: they take no more tasks, wait up to `drainMs` for running handlers, and hand back the tasks of
-   * handlers that still run. Handlers may schedule tasks meanwhile. `beforeApplicationShutdown` waits for the end of this shutdown.
+   * Begins the shutdown: the workers take no more tasks, wait up to `drainMs` for running handlers, and then give the unfinished tasks back
+   * to Redis. Handlers may schedule tasks meanwhile.
    */
   onModuleDestroy(): void {
     const close = (): Promise<unknown> => Promise.all(this.allParts.map(({ worker }) => worker.close()));
     this.closing ??= draining(close().then(() => undefined));
   }
 
-  /** Waits until the shutdown that `onModuleDestroy` begins has ended. */
+  /** Waits for the end of the shutdown that `onModuleDestroy` has begun. */
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;
@@ -93,7 +93,7 @@ export class DelayedTaskService
     };
   }
 
-  /** Returns functions for `luanest/outbox`, which checks tasks without sending them. */
+  /** Returns functions for `luanest/outbox`, which must check tasks without sending them. */
   [OUTBOX](): TaskOutbox {
     return {
       prepare: (task, payload, options) =>

@@ -10,7 +10,10 @@ export interface DueTime {
   readonly runAtMs?: number;
 }
 
-/** Settings of a task. A setting of the task itself overrides that of `defineTask`, which overrides that of the module. */
+/**
+ * Settings that a task, `defineTask` and the module can have. The task's own setting comes first, then that of `defineTask`, then that of
+ * the module.
+ */
 export interface TaskSettings extends AttemptOptions {
   /** How long Redis keeps the result of the handler, ms; integer from 0 to 100 years. With 0, the result is not stored. Default 0. */
   readonly keepResultMs?: number;
@@ -18,8 +21,8 @@ export interface TaskSettings extends AttemptOptions {
 
 export interface TaskOptions extends DueTime, TaskSettings {
   /**
-   * Name of the queue of the task: one of the option `queues` of the module, or its `namespace`. Default: the queue of the task's
-   * definition, otherwise `namespace`.
+   * Name of the queue of the task: a key of the module's option `queues`, or its `namespace`. Default: the queue of the task's definition,
+   * otherwise `namespace`.
    */
   readonly queue?: string;
   /** Id of the task; text of 1 to 256 characters without control characters. Default: a new unique id. */
@@ -32,11 +35,11 @@ export interface TaskOptions extends DueTime, TaskSettings {
   readonly group?: string;
 }
 
-/** Rule for an id that a task already has. The rule is the same if the existing task waits, runs or is a dead letter. */
+/** Rule for a new task whose id exists already. The existing task may be waiting, running or a dead letter. */
 export interface ConflictOptions {
   /**
    * `keep`: the existing task stays, and the status is `kept`. `replace`: the new task replaces the existing task. If the existing task
-   * runs, the outcome of its attempt is ignored. `after`: like `replace`, but if the existing task runs, the new task waits until this
+   * runs, the result of its attempt is ignored. `after`: like `replace`, but if the existing task runs, the new task waits until this
    * attempt ends, and the status is `follows`. The existing task then gets no further attempt, even if it failed. If several calls use
    * `after` during one attempt, only the last new task runs. Default `keep`.
    */
@@ -46,8 +49,8 @@ export interface ConflictOptions {
 /** Options of `schedule`. */
 export interface ScheduleOptions extends TaskOptions, ConflictOptions {
   /**
-   * Idempotency key of the call; text of 1 to 256 characters without control characters. For `operationRetentionMs`, another call with
-   * the same `operationId` and `id` schedules nothing and returns the result of the first call, even if the task is done. If you set
+   * Idempotency key of the call; text of 1 to 256 characters without control characters. A second call with the same `operationId` and `id`
+   * within `operationRetentionMs` schedules nothing, and returns the result of the first call, even if the task is done. If you set
    * `operationId` but no `id`, the id of the task is the `operationId`. Default: none.
    */
   readonly operationId?: string;
@@ -80,8 +83,8 @@ export interface ScheduleResult {
 }
 
 /**
- * Function that gets the tasks of each call of `schedule` or `scheduleMany`, the options of the call, and a promise of its results. The
- * promise may reject.
+ * Function that observes the calls of `schedule` and `scheduleMany`. Gets the tasks, the options of the call, and a promise of its results,
+ * which may reject.
  */
 export type ScheduleWatcher = (
   tasks: readonly NewTask[],
@@ -89,30 +92,28 @@ export type ScheduleWatcher = (
   results: Promise<readonly ScheduleResult[]>,
 ) => void;
 
-/** State of DelayedTaskService that `luanest/testing` reads. */
 export interface TaskInspection {
   /** True while this process takes tasks. */
   readonly working: boolean;
   /** Returns true if this process has a handler for the tasks of a name. */
   handles(name: string): boolean;
-  /** Makes each later call of `schedule` or `scheduleMany` call `watcher`. */
+  /** Makes later calls of `schedule` and `scheduleMany` also call `watcher`. */
   watch(watcher: ScheduleWatcher): void;
 }
 
-/** A task that was checked but not scheduled. JSON can store it, so that it can be scheduled later. */
+/** A task that was checked, but not scheduled. An outbox stores it as JSON, and schedules it later. */
 export interface PreparedTask {
   readonly name: string;
   /** Payload as JSON. */
   readonly payload: string;
-  /** Options of the call. The options that the call does not set come from the definition. `queue` is always set. */
+  /** Options of the call, filled up with those of the task's definition. `queue` is always set. */
   readonly options: ScheduleOptions & { readonly queue: string };
 }
 
-/** Functions of DelayedTaskService that `luanest/outbox` uses. */
 export interface TaskOutbox {
   /** Checks a task as `schedule` does, but does not schedule it. @throws InvalidInputError */
   prepare(task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): PreparedTask;
-  /** Returns true if the module has this queue. */
+  /** Returns true if the module has a queue of this name. */
   has(queue: string): boolean;
 }
 
@@ -123,14 +124,13 @@ export interface TaskOutbox {
 export type CancelResult = 'cancelled' | 'running' | 'dead' | 'unknown';
 
 /**
- * Result of `reschedule`. `rescheduled`: the due time was changed. `running`: a worker has leased the task, so nothing was changed; also
- * if the lease has ended but no worker has taken the task again. `dead`: the task is a dead letter, so nothing was changed. `unknown`: no
- * task has the id, or the task is done.
+ * Result of `reschedule`. `rescheduled`: the due time was changed. `running`: a worker has the task, or had it until its lease ended, so
+ * nothing was changed. `dead`: the task is a dead letter, so nothing was changed. `unknown`: no task has the id, or the task is done.
  */
 export type RescheduleResult =
   { readonly status: 'rescheduled'; readonly runAtMs: number } | { readonly status: 'running' | 'dead' | 'unknown' };
 
-/** Data of an attempt: one run of the handler for a task. It is the second argument of the handler, after the payload. */
+/** The current attempt to run a task. Handlers get it as their second argument, after the payload. */
 export interface TaskContext {
   readonly id: string;
   readonly name: string;
@@ -141,15 +141,15 @@ export interface TaskContext {
   /** Maximum number of attempts of the task. */
   readonly attempts: number;
   /**
-   * When this attempt was due, ms since 1970 by Redis' clock. If the lease of the attempt before ended, for example because the worker
-   * died, this is the time when that earlier attempt was due.
+   * Time at which this attempt was due, ms since 1970 by Redis' clock. If the attempt before it lost its lease, for example because the
+   * worker died, the time at which that attempt was due.
    */
   readonly runAtMs: number;
   /** Time from `runAtMs` until a worker took the task for this attempt, ms by Redis' clock; never negative. */
   readonly lateMs: number;
   /**
-   * Signal that asks the handler to stop its work. It fires after `timeoutMs`; when the lease has ended; when a renewal of the lease
-   * finds that the task was cancelled, replaced, taken over or lost; and `drainMs` after a shutdown has begun.
+   * Signal that asks the handler to stop. It is aborted after `timeoutMs`, `drainMs` after a shutdown has begun, and when this worker finds
+   * that its lease has ended, or that the task was cancelled, replaced or taken by another worker.
    */
   readonly signal: AbortSignal;
   /**
@@ -164,11 +164,11 @@ export interface TaskContext {
 }
 
 /**
- * Function that handles a task. The task is done when the function returns, or when its promise or Observable ends. If the JSON of the
- * returned value has at most `maxPayloadBytes`, Redis keeps the value for `keepResultMs`. If the function throws an error, the attempt
- * has failed. Return or throw `retryLater({ delayMs })` for another attempt, or `deadLetter(reason)` to give up the task.
+ * Handler of tasks. The task is done when the handler returns, or when its promise or Observable ends. If the JSON of the returned value
+ * has at most `maxPayloadBytes`, Redis keeps the value for `keepResultMs`. If the function throws an error, the attempt has failed. Return
+ * or throw `retryLater({ delayMs })` for another attempt, or `deadLetter(reason)` to give up the task.
  */
-// With unknown instead of any, a handler could not declare the type of its payload.
+// With `unknown` instead of `any`, no handler could declare the type of its payload.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type TaskHandler<Payload = any> = (payload: Payload, task: TaskContext) => unknown;
 
@@ -183,9 +183,9 @@ export interface TaskDefinitionOptions extends TaskSettings {
   readonly timeoutMs?: number;
 }
 
-/** Name and settings of tasks, and the type of their payload. `defineTask` creates it. */
+/** Name and settings of tasks, with the type of their payload. Create it with `defineTask`. */
 export interface TaskDefinition<Payload = unknown> extends TaskDefinitionOptions {
-  /** Type of the payload, for the compiler only. No object has this property. */
+  /** Marks the type of the payload for the compiler. No object has this property. */
   readonly [PAYLOAD]?: Payload;
 }
 
@@ -200,7 +200,6 @@ export type ScheduleRule = { readonly cron: string; readonly timeZone?: string }
 export type ScheduledTask<Payload = unknown> =
   Omit<NamedTask, keyof DueTime | 'id'> | Omit<DefinedTask<Payload>, keyof DueTime | 'id'>;
 
-/** A schedule, as `getSchedule` returns it. */
 export interface ScheduleView {
   readonly id: string;
   readonly rule: ScheduleRule;
@@ -211,13 +210,12 @@ export interface ScheduleView {
   readonly nextRunAtMs: number;
 }
 
-/** A task, as `get` returns it. */
 export interface TaskView<Payload = unknown> {
   readonly id: string;
   /**
-   * `waiting`: the task waits for its first or a later attempt. `running`: a worker has leased the task. The lease may have ended, see
-   * `atMs`. `dead`: the task is a dead letter. It gets no further attempt unless you call `replay`. `done`: the task was done within the
-   * last `keepResultMs`.
+   * `waiting`: the task waits for its first or a later attempt. `running`: a worker has the task until `atMs`, when its lease ends. `dead`:
+   * the task is a dead letter. It gets no further attempt unless you call `replay`. `done`: the task is done, and Redis still keeps its
+   * result.
    */
   readonly state: 'waiting' | 'running' | 'dead' | 'done';
   /**
@@ -230,68 +228,69 @@ export interface TaskView<Payload = unknown> {
   readonly payload: Payload | undefined;
   /**
    * Time that depends on `state`, ms since 1970 by Redis' clock. `waiting`: when the task is due. `running`: when the lease ends. `dead`:
-   * when the task was dead-lettered. `done`: when the task was done. 0 for a damaged task, until the periodic repair.
+   * when the task was dead-lettered. `done`: when the task was done. 0 for a task that Redis has partly lost, until the periodic cleanup
+   * repairs it.
    */
   readonly atMs: number;
   /**
-   * Number of attempts since the task was scheduled or last replayed, including the running one. Attempts that a worker handed back, and
-   * attempts that ended with `retryLater({ countsAsAttempt: false })`, do not count.
+   * Number of attempts since the task was scheduled or last replayed, including the running one. Attempts that a worker gave back at a
+   * shutdown, and attempts that ended with `retryLater({ countsAsAttempt: false })`, do not count.
    */
   readonly attemptsMade: number;
   /** Maximum number of attempts of the task. */
   readonly attempts: number;
   /**
-   * Reason why the last failed attempt failed, or why the task was dead-lettered; at most 1,000 characters. If the task is done: the
+   * Reason why the last failed attempt failed, or why the task became a dead letter; at most 1,000 characters. For a task that is done: the
    * reason why its result was not stored. '' if there is no reason.
    */
   readonly error: string;
   /**
-   * Last value that the last attempt reported with `reportProgress`. undefined if the attempt reported no value, if the value has
+   * Value that the last attempt has reported with `reportProgress` most recently. Undefined if it reported nothing, if the value has
    * expired, or if `list` returned this task.
    */
   readonly progress: unknown;
   /**
-   * Result of the handler, if the task is done. undefined in other states, if the handler returned nothing, and if the result could not
-   * be stored (see `error`).
+   * Result of the handler of a task that is done. Undefined in other states, if the handler returned nothing, or if the result could not be
+   * stored (see `error`).
    */
   readonly result: unknown;
 }
 
 /**
- * A dead letter: a task that failed and gets no further attempt. Reasons: its last attempt failed or lost its lease; its handler returned
- * `deadLetter`, or ended with InvalidInputError; or for a day, workers without a handler for its name handed it back. Fields that Redis
- * has lost are '', null or 0.
+ * A dead letter: a task that failed and gets no further attempt. The reason is one of these: its last attempt failed or lost its lease; its
+ * handler used `deadLetter`, or threw InvalidInputError; or no worker had a handler for its name for a day. Fields that Redis has lost are
+ * '', null or 0.
  */
 export interface DeadLetter<Payload = unknown> extends DeadWork<Payload> {
   readonly name: string;
   /** Maximum number of attempts of the task. */
   readonly attempts: number;
   /**
-   * When an attempt failed for the first time, ms since 1970 by Redis' clock. If no attempt failed: when the task was dead-lettered
-   * because its lease had ended, or when a worker without a handler first handed it back.
+   * When an attempt failed for the first time, ms since 1970 by Redis' clock. If no attempt failed: when the task became a dead letter
+   * because its lease had ended, or when a worker first found that it has no handler for the task.
    */
   readonly firstFailedAtMs: number;
 }
 
 /**
- * Filter of `replayAll` and `dropAll`. It selects the dead letters for which all conditions hold. A filter without conditions selects all
- * dead letters.
+ * Selects dead letters for `replayAll` and `dropAll`. A dead letter must meet all conditions. Without conditions, all dead letters are
+ * selected.
  */
 export interface DeadFilter extends DeadRange {
   /** Selects tasks of this name, 1 to 128 characters. Default: any name. */
   readonly name?: string;
 }
 
-/** Numbers of tasks in the queue, by their states. */
+/** Numbers of tasks in a queue, by their states. */
 export interface QueueStats {
   /** Number of tasks that wait for an attempt, including overdue tasks. */
   readonly waiting: number;
-  /** Number of waiting tasks that are due, and that no worker has taken yet. */
+  /** Number of waiting tasks that are due already. */
   readonly overdue: number;
-  /** Number of tasks that a worker has leased, including tasks whose lease has ended and that no worker has taken again. */
+  /** Number of tasks that a worker has, including those whose lease has ended, until another worker takes them. */
   readonly running: number;
   readonly dead: number;
-  /** How late the task that is overdue longest is, ms; 0 if no task is overdue. */
+  /** Time for which the first overdue task has been due, ms; 0 if no task is overdue. */
   readonly lateMs: number;
   /** True while the queue is paused, see `pause`. */
   readonly paused: boolean;

@@ -2,15 +2,14 @@ import type { ExternalContextCreator } from '@nestjs/core';
 import { enhanceHandler } from '../../../worker/src';
 import type { TaskHandler } from '../delayed-task.types';
 
-/** Metadata key under which Nest finds the parameters to which pipes apply. Here this is only the payload. */
+/** Metadata key under which Nest finds the parameters for pipes. The payload is the only one. */
 const PARAMETERS = 'luanest:delayed-task-parameters';
-/** Nest's number for the parameter type `body`. Pipes see the payload as a parameter of this type. */
+/** Nest's number for parameters of the type `body`. Pipes see the payload as such a parameter. */
 const BODY = 3;
 
 /**
- * Returns a task handler that calls a method. The guards, pipes, interceptors and filters of the method, its class and the app apply, in
- * an execution context of type `delayed-task`. Pipes apply only to the payload. The result of the task is the value that the interceptors
- * return.
+ * Makes a task handler of a method with `@DelayedTask`. Guards, pipes, interceptors and exception filters apply, in an execution context of
+ * type `delayed-task`. Pipes get the payload only. The result of the task is what the interceptors return.
  */
 export function enhance(contexts: ExternalContextCreator, instance: object, method: object, name: string): TaskHandler {
   const parameters = { [`${BODY}:0`]: { index: 0, data: undefined, pipes: [] } };

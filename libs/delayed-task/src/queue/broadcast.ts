@@ -6,23 +6,26 @@ import type { TaskQueue } from './task-queue';
 
 type Status = DelayedTaskEvents['attemptSettled']['status'];
 
-/** Pause before this process sends the next events, ms: after a success, and after a failure. */
+/** Time between two calls that send events, ms: after a success, and after a failure. */
 const [PAUSE_MS, FAILED_PAUSE_MS] = [50, 1_000];
 /**
- * Maximum number of events in a message, of bytes of all events in a message, and of messages in a call. An event that has more bytes
- * gets a message of its own.
+ * Limits of what is sent at once: events in a message, bytes of the events in a message, and messages in a call. A longer event gets a
+ * message of its own.
  */
 const [MOST_EVENTS, MOST_BYTES, MOST_MESSAGES] = [100, 64_000, 20];
-/** Maximum number of events that wait to be sent. Further events are dropped. */
+/** Maximum number of events that wait to be sent. If more come, they are dropped. */
 const MOST_WAITING = 10_000;
 /** Longest time that a shutdown waits for the last events to be sent, ms. */
 const CLOSE_MS = 1_000;
-/** Pause before a listener subscribes again after a failure, ms. A random time of up to the same length is added. */
+/**
+ * Pause before a listener subscribes again after a failure, ms. A random time of up to the same length is added, so that processes do not
+ * do this all at once.
+ */
 const LISTEN_AGAIN_MS = 500;
-/** Maximum number of senders for which a listener remembers the number of the last message. */
+/** A listener remembers the last message number of at most this many senders. */
 const MOST_SENDERS = 1_000;
 
-/** Data of the attempt that an event is about. If a task became a dead letter because its lease ended, the data of its last attempt. */
+/** Data of an attempt that an event contains. */
 interface EventTask {
   readonly id: string;
   readonly name: string;
@@ -31,18 +34,18 @@ interface EventTask {
   readonly attempts: number;
 }
 
-/** Returns the name of the channel of the events of a queue. */
+/** Returns the name of the Pub/Sub channel for the events of a queue. */
 function channelOf({ registry, options }: TaskQueue): string {
   return registry.keySpace('delayed-task').tag(options.namespace).key('events');
 }
 
-/** A message on the channel of a queue. It contains several events. */
+/** A Pub/Sub message with several events of tasks. */
 interface Message {
-  /** Id of the sender: each process has its own id for each queue. */
+  /** Id of the sender: a process has its own id for each queue. */
   readonly from: string;
   /**
-   * Number of the message; each sender counts its messages from 1. A call may be sent twice, so listeners ignore messages whose numbers
-   * they have seen.
+   * Each sender counts its messages from 1. A message may be sent twice after a lost reply, so listeners ignore the numbers that they have
+   * seen.
    */
   readonly number: number;
   /** Number of events that the sender has dropped since its last message. */
@@ -51,13 +54,12 @@ interface Message {
 }
 
 /**
- * Sends the events of the tasks that this process runs to the listeners in all processes, for one queue. The outcomes of tasks are stored
- * without waiting for this.
+ * Sends the events of tasks that this process runs to the listeners of `onEvents` in all processes. Tasks never wait for this.
  * See DECISIONS.md: events-are-not-stored
  */
 export class Broadcaster {
   private readonly from = new UniqueIds().next();
-  /** JSON of each event that waits to be sent. */
+  /** JSON texts of the events that wait to be sent. */
   private readonly waiting: string[] = [];
   private sent = 0;
   private missed = 0;
@@ -65,30 +67,30 @@ export class Broadcaster {
   private sending: Promise<void> | undefined;
   private closed = false;
 
-  /** @param failed called with the error if events could not be sent */
+  /** @param failed called with the error when events could not be sent */
   constructor(
     private readonly queue: TaskQueue,
     private readonly failed: (error: unknown) => void,
   ) {}
 
-  /** Adds the event that an attempt ended. @param error text of the error; '' if there is no error */
+  /** Adds an event: an attempt has ended. @param error text of the error; '' if there is no error */
   settled(task: EventTask, status: Status, error: string): void {
     if (this.hasRoom()) this.add(JSON.stringify({ type: 'attemptSettled', ...aboutOf(task), status, error }));
   }
 
-  /** Adds the event that a handler reported its progress. @param json the progress as JSON */
+  /** Adds an event: a handler has reported its progress. @param json the progress as JSON */
   progressed(task: EventTask, json: string): void {
     if (!this.hasRoom()) return;
     const event = JSON.stringify({ type: 'progressReported', ...aboutOf(task) });
     this.add(`${event.slice(0, -1)},"progress":${json}}`);
   }
 
-  /** Checks that Redis allows this process to send events. @throws the errors of ScriptRegistry.run() */
+  /** Checks that Redis allows this process to publish events. @throws the errors of ScriptRegistry.run() */
   async check(): Promise<void> {
     await this.call([]);
   }
 
-  /** Sends the events that still wait, for at most `CLOSE_MS`. Drops the others. */
+  /** Sends the events that still wait, but takes at most `CLOSE_MS`, and drops the rest. */
   async close(): Promise<void> {
     this.closed = true;
     time.clearTimer(this.timer);
@@ -127,7 +129,7 @@ export class Broadcaster {
     while (this.hasNews && (await this.send(CLOSE_MS)));
   }
 
-  /** Sends waiting events in one call. Returns true if the call succeeded. Never rejects. @param deadlineMs deadline of the call, ms */
+  /** Sends waiting events in one call. Returns true if the call succeeded. Never rejects. @param deadlineMs longest time of the call, ms */
   private async send(deadlineMs?: number): Promise<boolean> {
     const { missed } = this;
     const messages: string[] = [];
@@ -155,7 +157,7 @@ export class Broadcaster {
     return this.queue.registry.run(broadcastEvents, { keys, args: { messages } }, options);
   }
 
-  /** Returns the end of a message that begins with the waiting event at the index `start`: the index after its last event. */
+  /** Finds the events that fit into one message. Returns the index after the last one. @param start index of the first event */
   private endOf(start: number): number {
     let [end, bytes] = [start, 0];
     while (end < this.waiting.length && end - start < MOST_EVENTS) {
@@ -171,14 +173,14 @@ function aboutOf({ id, name, group, attempt, attempts }: EventTask): object {
   return { id, name, group, attempt, attempts, atMs: time.nowMs() };
 }
 
-/** The listeners of `onEvents` in this process, for one queue. */
+/** Listeners of `onEvents` in this process, for one queue. */
 export class EventListeners {
   private readonly open = new Set<EventListener>();
   private closed = false;
 
   /**
-   * @param failed called with the error if subscribing to the channel again has failed
-   * @param threw called with the value that a listener threw
+   * @param failed called with the error when this process could not subscribe to the events again
+   * @param threw called with the value that a listener has thrown
    */
   constructor(
     private readonly queue: TaskQueue,
@@ -214,11 +216,11 @@ export class EventListeners {
 
 class EventListener {
   private readonly namespace: string;
-  /** Number of the last message of each sender. The sender of the newest message is at the end of the map. */
+  /** Number of the last message of each sender. The sender of the newest message comes last. */
   private readonly seen = new Map<string, number>();
   private stopped = false;
   private unlisten: (() => void) | undefined;
-  /** True if the subscription may have ended since the last call of `listen`. */
+  /** True if the subscription may have ended since the last call of `ScriptRegistry.listen`. */
   private lost = false;
   private listening = false;
 
@@ -248,8 +250,8 @@ class EventListener {
   };
 
   /**
-   * Subscribes again, until this succeeds. After that, reports with a `missed` event that events may be missing. So a listener that reads
-   * its tasks when it gets `missed` does not miss a change.
+   * Subscribes again, and repeats this until it succeeds. Then informs listeners with a `missed` event that they may have missed events, so
+   * that they can read their tasks.
    */
   private async listenAgain(): Promise<void> {
     this.listening = true;
@@ -283,7 +285,7 @@ class EventListener {
   }
 }
 
-/** Parses a message. Returns undefined if the text is not a message of a Broadcaster. */
+/** Parses a message; returns undefined if the text is not a message with events. */
 function messageOf(text: string): Message | undefined {
   let message: Partial<Message>;
   try {
@@ -299,8 +301,8 @@ function messageOf(text: string): Message | undefined {
 const STATUSES: readonly unknown[] = ['done', 'retried', 'dead', 'lost', 'released', 'unknown'] satisfies Status[];
 
 /**
- * Returns true if a value is an event that this version knows. Processes with a later version, which may run at the same time, may send
- * other events. These are ignored.
+ * Returns true for an event that this version of luanest knows. During a rolling deploy, processes with a newer version may send other
+ * events, which are ignored.
  */
 function isEvent(value: unknown): value is TaskEvent & { readonly group?: string } {
   const event = Object(value) as Record<string, unknown>;

@@ -9,16 +9,16 @@ import { OPERATION_MS, type TaskQueue } from './task-queue';
 const inFilter = taskInput.in('filter');
 
 const KNOWN_OF_FILTER: KnownOptions<DeadFilter> = { name: true, ...KNOWN_DEAD_RANGE };
-/** Advice in the error, if the call failed after some of its steps. */
+/** Advice in the error of a call that failed halfway. */
 const REPEAT = 'Call it again: it continues with the dead letters that are left.';
-/** Result of one step of `clear()`. */
+/** Result of one step of `clear()`, which handles a limited number of dead letters. */
 interface Cleared {
-  /** Number of tasks that were replayed or dropped. */
+  /** Number of dead letters that this step has replayed or dropped. */
   readonly done: number;
-  /** `untilMs` for the next step. */
+  /** Time for the next step: dead letters that are newer are not handled, ms since 1970. */
   readonly untilMs: number;
   readonly lastMs: number;
-  /** Id of the last dead letter that this step read; '' if this was the last step in the partition. */
+  /** Id of the last dead letter that this step has read; '' after the last step in a partition. */
   readonly lastId: string;
 }
 
@@ -35,10 +35,10 @@ export class DeadLetters {
   }
 
   /**
-   * Replays or drops the dead letters that the filter selects, in several steps. Does not handle dead letters that are added to a
-   * partition after the first step in this partition.
+   * Replays or drops the selected dead letters, in several steps. Dead letters that are added to a partition after its first step are left
+   * alone, so that the call ends.
    *
-   * @returns the number of tasks that were replayed or dropped
+   * @returns the number of dead letters that were replayed or dropped
    */
   async clear(verb: 'replay' | 'drop', filter: DeadFilter): Promise<number> {
     const { name, diedFromAtMs, diedBeforeAtMs } = inFilter.options('', filter, KNOWN_OF_FILTER);
@@ -60,7 +60,10 @@ export class DeadLetters {
     return count;
   }
 
-  /** Replays or drops the dead letters with these ids. Ignores other ids. @returns the number of tasks that were replayed or dropped */
+  /**
+   * Replays or drops the dead letters with these ids. Ignores ids of other tasks. @returns the number of dead letters that were replayed or
+   * dropped
+   */
   async each(verb: 'replay' | 'drop', ids: readonly string[], time: DueTime): Promise<number> {
     const unique = new Set(taskInput.list('ids', ids, 'an array of ids').map(checkId));
     whenOf(time);

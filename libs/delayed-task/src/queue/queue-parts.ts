@@ -9,7 +9,7 @@ import { Schedules } from './schedules';
 import { TaskPages } from './task-pages';
 import { TaskQueue } from './task-queue';
 
-/** All objects of one queue in this process: tasks, pages, schedules, dead letters and the worker. */
+/** All objects of one queue in this process. */
 export class QueueParts {
   readonly tasks: TaskQueue;
   readonly pages: TaskPages;
@@ -38,8 +38,8 @@ export class QueueParts {
   }
 
   /**
-   * Checks that the queue was created with the same number of partitions. Logs a warning if Redis does not reply. @throws SetupError if
-   * the queue was created with another number of partitions
+   * Checks that this app and the queue in Redis have the same number of partitions. Logs a warning if Redis does not reply. @throws
+   * SetupError if the numbers differ
    */
   async checkPartitions(logger: Logger): Promise<void> {
     const { namespace: queue, partitions } = this.options;
@@ -61,7 +61,10 @@ export class QueueParts {
     );
   }
 
-  /** Checks that this app can send events, if the queue has `broadcastEvents`. @throws SetupError if Redis does not allow this */
+  /**
+   * Checks at boot that Redis allows this app to publish events, if the option `broadcastEvents` is set. @throws SetupError if Redis does
+   * not allow it
+   */
   async checkBroadcast(logger: Logger): Promise<void> {
     try {
       await this.worker.broadcaster?.check();
@@ -74,13 +77,13 @@ export class QueueParts {
     }
   }
 
-  /** Called when the app has started. Starts to run tasks, if this process works on the queue (see the option `work`). */
+  /** Starts to run tasks when the app has started, if the option `work` allows it. */
   boot(): void {
     this.booted = true;
     this.start();
   }
 
-  /** Runs tasks in this process, even if the option `work` is false. Before `boot`, only notes this for `boot`. */
+  /** Starts to run tasks in this process, even if the option `work` is false. Before the app has started, the tasks wait for that start. */
   startWork(): void {
     this.asked = true;
     if (this.booted) this.start();

@@ -14,7 +14,10 @@ import { scheduleIdOf, storedId, taskInput } from './task-codec';
 import { NEVER_MS, type TaskPages } from './task-pages';
 import type { TaskQueue } from './task-queue';
 
-/** Maximum number of repetitions of a change. A change is repeated if another change, or the next slot, came first. */
+/**
+ * A change of a schedule is tried at most this often. It must be tried again if another change came first, or if the schedule created a
+ * task meanwhile.
+ */
 const MOST_TRIES = 20;
 
 type AnyTask = Omit<ScheduleOptions, keyof DueTime | 'id' | 'operationId' | 'operationRetentionMs' | 'onConflict'> & {
@@ -34,9 +37,8 @@ const KNOWN: KnownOptions<AnyTask> = {
 };
 
 /**
- * The schedules of a queue. A slot is a time at which a schedule schedules a task. A schedule is stored like a task that is due at the
- * next slot. When a worker takes the schedule, one script schedules the task of this slot, and makes the schedule due at the slot after
- * it.
+ * The schedules of a queue. A slot is one of the times at which a schedule creates a task. Redis stores a schedule like a task that is due
+ * at its next slot. When a worker takes it, one script creates the task of this slot, and makes the schedule due at its next slot.
  */
 export class Schedules {
   constructor(
@@ -45,8 +47,8 @@ export class Schedules {
   ) {}
 
   /**
-   * Creates or changes a schedule. If the schedule is the same, the call changes nothing, so that no slot is lost. Exception: if the
-   * schedule waits for a later time than its next slot, the call makes it due at the next slot.
+   * Creates or changes a schedule. An unchanged schedule is not touched, so that it misses no slot, unless it waits for a later time than
+   * its next slot.
    */
   async upsert(id: string, rule: ScheduleRule, task: ScheduledTask): Promise<{ readonly nextRunAtMs: number }> {
     const stored = storedId(id);
@@ -58,12 +60,12 @@ export class Schedules {
     const { name, task: definition, payload, ...settings }: AnyTask = taskInput.options('task', task, KNOWN);
     const record = this.queue.writer.writeSchedule(checked, (definition ?? name) as string, payload, settings);
     const partition = this.queue.partitions.of(stored);
-    // Repeats the change if it comes too late: other processes may change the schedule at the same time, and a worker may take it.
+    // Other processes may change the schedule at the same time, or a worker may take it. Then the change is tried again.
     for (let tries = 0; ; tries++) {
       const found = await this.read(stored);
       const next = nextSlot(checked, await this.nowMs(stored));
-      // A schedule waits for a later time than its next slot if its due time was set while Redis' clock was wrong, or before the rules of
-      // the time zone changed.
+      // A schedule can wait for too late a time, because Redis' clock was wrong at some time, or because the rules of the time zone have
+      // changed.
       if (found?.record.startsWith(`${record}\n`) && !(found.state === 'waiting' && found.atMs > next)) {
         return { nextRunAtMs: found.state === 'waiting' ? found.atMs : next };
       }
@@ -81,7 +83,7 @@ export class Schedules {
     }
   }
 
-  /** Removes a schedule, but not a task of the schedule that waits or runs. @returns true if the schedule existed */
+  /** Removes a schedule. A task that the schedule has already created stays. @returns true if the schedule existed */
   async remove(id: string): Promise<boolean> {
     return (await this.queue.cancelStored(storedId(id), 'running')) === 'cancelled';
   }
@@ -93,7 +95,7 @@ export class Schedules {
     return view && { ...view, nextRunAtMs: await this.nextOf(storedId(id), found, view.rule) };
   }
 
-  /** Returns the record (name, settings and payload as one text) of the tasks of a schedule; undefined for an unknown id. */
+  /** Returns the name, settings and payload of a schedule's tasks as one text; undefined for an unknown id. */
   async recordOf(id: string): Promise<string | undefined> {
     const found = await this.read(storedId(id));
     return found && this.queue.reader.read(found.record).schedule?.record;
@@ -118,17 +120,13 @@ export class Schedules {
     return schedule && { id, rule: schedule.rule, name, group, payload: JSON.parse(payload), nextRunAtMs };
   }
 
-  /**
-   * Returns when the next task is due, ms since 1970. If a worker has taken the schedule, its slot is now being scheduled, so the next
-   * task is due at the slot after Redis' time.
-   */
+  /** Returns the time of the next task, ms since 1970. If a worker is just creating the task of a slot, this is the slot after that one. */
   private async nextOf(stored: string, { state, atMs }: Found, rule: ScheduleRule): Promise<number> {
     return state === 'waiting' ? atMs : nextSlot(rule, await this.nowMs(stored));
   }
 
   /**
-   * Returns the time by Redis' clock, ms since 1970. The script `list` returns it as the end of its range. The clock of this process may
-   * be ahead of Redis' clock.
+   * Returns the time by Redis' clock, ms since 1970, because the clock of this process may be ahead. The script `list` returns this time.
    */
   private async nowMs(stored: string): Promise<number> {
     const { due, tasks, runs } = this.queue.partitions.of(stored);

@@ -4,7 +4,6 @@ import type { ScheduleRule } from '../delayed-task.types';
 import { MAX_DURATION_MS } from '../delayed-task.options';
 import { taskInput } from './task-codec';
 
-/** The part of luxon's DateTime that is used. The package cron returns such objects. */
 interface Instant {
   /** Offset of the time zone: local time minus UTC, minutes. */
   readonly offset: number;
@@ -13,8 +12,8 @@ interface Instant {
 }
 
 /**
- * The part of the package `cron` that is used. It is the copy that @nestjs/schedule depends on, so queues and @nestjs/schedule read an
- * expression in the same way.
+ * The part of the package `cron` that is used. It is the copy that @nestjs/schedule depends on, so that both read a cron expression in the
+ * same way.
  */
 interface Cron {
   readonly CronTime: new (
@@ -25,13 +24,13 @@ interface Cron {
   };
 }
 
-/** A time, in hours, that is longer than any change of the clocks, such as the start of summer time. */
+/** Hours that surely span any change of the clocks, such as the start of summer time. */
 const CHANGE_HOURS = 3;
 
 let loaded: Cron | undefined;
 
 function loadCron(): Cron {
-  // The package cron is optional. It is a dependency of @nestjs/schedule, so it may be installed where only @nestjs/schedule can find it.
+  // The package cron is a dependency of @nestjs/schedule, so perhaps only @nestjs/schedule can find it.
   try {
     return createRequire(require.resolve('@nestjs/schedule'))('cron') as Cron;
   } catch (cause) {
@@ -76,8 +75,8 @@ export function checkRule(given: ScheduleRule): ScheduleRule {
 }
 
 /**
- * Returns the first slot of a rule after a time, ms since 1970. A slot is a time at which a schedule schedules a task. The slots of
- * `everyMs` are the multiples of `everyMs`, counted from 1970.
+ * Returns the first slot of a rule after a time, ms since 1970. A slot is one of the times at which a schedule creates a task. With
+ * `everyMs`, the slots are its multiples, counted from 1970.
  *
  * @throws an error of the package `cron` for an expression without a slot; InvalidInputError if the package is missing
  */
@@ -86,14 +85,14 @@ export function nextSlot(rule: ScheduleRule, afterMs: number): number {
   const { cron, timeZone = 'UTC' } = rule;
   const { CronTime } = (loaded ??= loadCron());
   const found = new CronTime(cron, timeZone).getNextDateFrom(new Date(afterMs), timeZone);
-  // When the clocks go back, an hour occurs twice. `cron` may confuse the first and the second occurrence, depending on this process'
-  // clock. So if the result is not after `afterMs`, the code adds this hour.
+  // When the clocks go back, one hour occurs twice, and `cron` may confuse the two. So if the result is not after `afterMs`, this hour is
+  // added.
   const repeatedMinutes = found.offset - found.plus({ hours: CHANGE_HOURS }).offset;
   const next = found.toMillis() <= afterMs ? found.plus({ minutes: repeatedMinutes }) : found;
   const nextMs = next.toMillis();
   if (next.offset >= next.plus({ hours: -CHANGE_HOURS }).offset) return nextMs;
-  // After the clocks went back, `cron` returns some times an hour too early: 1:30 for `30 2 * * *`. The code checks each result without
-  // time zone, and skips it if it is not a slot.
+  // After the clocks went back, `cron` returns some times an hour too early, such as 1:30 for `30 2 * * *`. So each result is checked
+  // against the expression without a time zone, and skipped if it does not match.
   const civilMs = nextMs + next.offset * 60_000;
   const isSlot = new CronTime(cron, 'UTC').getNextDateFrom(new Date(civilMs - 1), 'UTC').toMillis() === civilMs;
   return isSlot ? nextMs : nextSlot(rule, nextMs);

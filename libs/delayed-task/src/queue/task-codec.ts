@@ -3,7 +3,6 @@ import { checkAttempts, resolveBackoff, type ResolvedBackoff } from '../../../wo
 import { checkKeep, KNOWN_SETTINGS, MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { DueTime, ScheduleOptions, ScheduleRule, TaskDefinition } from '../delayed-task.types';
 
-/** Checks the arguments of methods. The messages of its errors begin with `DelayedTaskService`. */
 export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidInputError(message));
 
 // eslint-disable-next-line no-control-regex
@@ -23,36 +22,36 @@ export function checkId(id: unknown): string {
 }
 
 /**
- * First character of the id under which a schedule is stored. Ids of tasks cannot begin with it, because they contain no control
- * characters.
+ * Schedules are stored like tasks, under an id that begins with this character. Ids of tasks contain no control characters, so they cannot
+ * begin with it.
  */
 const OF_SCHEDULE = '\u0001';
 
-/** Checks the id of a schedule. @returns the id under which it is stored */
+/** Checks the id of a schedule. @returns the id under which Redis stores the schedule */
 export function storedId(id: unknown): string {
   return `${OF_SCHEDULE}${checkText('id', id, 200)}`;
 }
 
-/** Returns the id of a schedule that is stored under `id`; undefined for the id of a task. */
+/** Returns the id of a schedule from the id under which Redis stores it; undefined for the id of a task. */
 export function scheduleIdOf(id: string): string | undefined {
   return id.startsWith(OF_SCHEDULE) ? id.slice(OF_SCHEDULE.length) : undefined;
 }
 
-/** Returns the id of the task that a schedule schedules for a slot. @param slotMs time of the slot, ms since 1970 */
+/** Returns the id of the task that a schedule creates for one of its times. @param slotMs the time, ms since 1970 */
 export function slotId(scheduleId: string, slotMs: number): string {
   return `${scheduleId}@${slotMs}`;
 }
 
-// The end of the id of a schedule's task: `@` and the time of the slot, ms. Times from 2001 to 2286 have 13 digits.
+// The ids of tasks that a schedule creates end in `@` and a time in ms. Times from 2001 to 2286 have 13 digits.
 const SLOT = /@\d{13}$/;
 
 /**
- * Returns the part of an id that selects the partition. For a schedule and for its tasks, this is the id of the schedule, so that all are
- * in the same partition.
+ * Returns the part of an id that selects the partition. A schedule and all of its tasks must be in one partition, so this is the id of the
+ * schedule for all of them.
  */
 export function partitionPart(id: string): string {
   const at = id.length - 14;
-  // Runs for each task, so it must be fast. Only ids with an '@' at this position are checked against the pattern.
+  // This code runs for each task, so it must be fast: only ids with an '@' at this position are matched.
   if (id[at] === '@' && !id.startsWith(OF_SCHEDULE) && SLOT.test(id)) return id.slice(0, at);
   return scheduleIdOf(id) ?? id;
 }
@@ -81,7 +80,7 @@ export function checkGroup(group: unknown): string {
 }
 
 /**
- * Returns the definition of a task. If the caller gave only a name, returns a definition with this name and no settings.
+ * Returns the definition of a task. A name alone becomes a definition without settings.
  *
  * @throws InvalidInputError for an invalid name
  */
@@ -105,7 +104,7 @@ const KNOWN: KnownOptions<ScheduleOptions> = {
 
 type Defaults = Pick<ResolvedDelayedTaskOptions, 'attempts' | 'backoff' | 'keepResultMs' | 'maxPayloadBytes'>;
 
-/** The data of a task that never change, parsed from its record: the text that Redis stores in the hash `tasks`. */
+/** The data of a task that never changes, parsed from the text in Redis (the record). */
 export interface TaskRecord {
   readonly attempts: number;
   readonly keepResultMs: number;
@@ -113,17 +112,18 @@ export interface TaskRecord {
   readonly name: string;
   readonly group: string | undefined;
   readonly payload: string;
-  /** For a schedule: its rule, and the record of its tasks. undefined for a task. */
+  /** For a schedule: its rule, and the record of the tasks that it creates. Undefined for a task. */
   readonly schedule: { readonly rule: ScheduleRule; readonly record: string } | undefined;
 }
 
 /**
- * Returns when a waiting task of a group is due, ms since 1970. Its time in the zset `due` may be another one: for the next task of a
- * group, it is the time when its turn comes.
+ * Returns when a waiting task of a group is due, ms since 1970. The sorted set `due` may have another time: for the next task of a group,
+ * the time at which its turn comes.
  *
- * @param record record of the task, which ends with the due time of the first attempt
- * @param run value of the task in the hash `runs`
- * @param atMs time of the task in the zset `due`, ms. A task that was handed back does not wait for a turn, so this is its due time
+ * @param record name, settings, payload and first due time of the task, as one text
+ * @param run data of the task's attempts, as one text
+ * @param atMs time of the task in the sorted set `due`, ms. A task that a worker gave back does not wait for a turn, so this is its due
+ *   time
  */
 export function groupDueMs(record: string, run: string, atMs: number): number {
   const [, state = '', , due = ''] = run.split(' ');
@@ -131,10 +131,7 @@ export function groupDueMs(record: string, run: string, atMs: number): number {
   return Number(state === '' ? record.slice(record.lastIndexOf('\n') + 1) : due);
 }
 
-/**
- * The data of a task's attempts, parsed from its value in the hash `runs`. Numbers are 0 and texts are '' if no worker has taken the task
- * yet.
- */
+/** The data of a task's attempts, parsed from the text in Redis. Numbers are 0 and texts are '' if no worker has taken the task yet. */
 interface RunRecord {
   readonly attemptsMade: number;
   readonly firstFailedAtMs: number;
@@ -146,13 +143,13 @@ export function checkScheduling(options: ScheduleOptions): ScheduleOptions {
   return taskInput.options('', options, KNOWN);
 }
 
-/** Returns a due time as the scripts read it: 'd<ms>' for a delay, 'a<ms>' for a time since 1970. @throws InvalidInputError */
+/** Returns a due time in the form for scripts: 'd<ms>' for a delay, 'a<ms>' for a time since 1970. @throws InvalidInputError */
 export function whenOf({ delayMs, runAtMs }: DueTime): string {
   if (delayMs !== undefined && runAtMs !== undefined) {
     throw taskInput.error(`delayMs is ${shown(delayMs)} and runAtMs is ${shown(runAtMs)}. Give one of the two.`);
   }
   if (runAtMs === undefined) {
-    // A negative delay means now. It is the result of `due - Date.now()` if `due` is in the past.
+    // `due - Date.now()` is negative if `due` is in the past. The task is then due now.
     return `d${Math.max(0, taskInput.integer('delayMs', delayMs ?? 0, -MAX_DURATION_MS, MAX_DURATION_MS))}`;
   }
   if (!isIntegerOf(runAtMs, 0, time.nowMs() + MAX_DURATION_MS)) {
@@ -161,10 +158,7 @@ export function whenOf({ delayMs, runAtMs }: DueTime): string {
   return `a${runAtMs}`;
 }
 
-/**
- * Returns a value as JSON. @throws InvalidInputError if JSON.stringify() throws or returns undefined, or if the JSON has more than
- * `maxBytes` bytes
- */
+/** Returns a value as JSON. @throws InvalidInputError if the value has no JSON, or if the JSON has more than `maxBytes` bytes */
 export function encodeJson(what: string, value: unknown, maxBytes: number, limit = 'maxPayloadBytes'): string {
   let json: string | undefined;
   try {
@@ -176,7 +170,7 @@ export function encodeJson(what: string, value: unknown, maxBytes: number, limit
     throw taskInput.error(
       `The ${what} is ${classOf(value)}, for which JSON.stringify() returns undefined. Use plain data.`,
     );
-  // Each UTF-16 unit of a JavaScript string has at most 3 bytes in UTF-8. So the bytes of a short text need not be counted.
+  // A character of a JavaScript string (a UTF-16 unit) has at most 3 bytes in UTF-8, so the bytes of a short text need not be counted.
   if (json.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(json);
     if (bytes > maxBytes) {
@@ -188,33 +182,30 @@ export function encodeJson(what: string, value: unknown, maxBytes: number, limit
   return json;
 }
 
-/**
- * First character of a note. A note is stored instead of a result that cannot be stored, and says why. JSON never begins with this
- * character.
- */
+/** If a result cannot be stored, Redis stores the reason instead, after this character. JSON never begins with it. */
 const NOTE = '!';
 
 export function encodeNote(text: string): string {
   return `${NOTE}${text}`;
 }
 
-/** Parses a stored result. If a note is stored instead, returns the text of the note as `error`. */
+/** Parses a stored result. If Redis has a reason instead of a result, returns it as `error`. */
 export function readResult(text: string): { readonly result: unknown; readonly error: string } {
   if (text.startsWith(NOTE)) return { result: undefined, error: text.slice(NOTE.length) };
   return { result: text === '' ? undefined : (JSON.parse(text) as unknown), error: '' };
 }
 
 /**
- * Parses a stored progress. @param token token of the attempt's lease @returns undefined if there is no progress, or if another attempt
- * stored it
+ * Parses the stored progress of a task; returns undefined if there is none, or if another attempt stored it. @param token token of the
+ * current attempt
  */
 export function readProgress(text: string, token = '-'): unknown {
   return text.startsWith(`${token} `) ? (JSON.parse(text.slice(token.length + 1)) as unknown) : undefined;
 }
 
 /**
- * Writes records of tasks: the texts that Redis stores. A record begins with the settings of the task. For tasks that use the settings of
- * the module, this part is built only once.
+ * Makes the record of a task: name, settings and payload as one text, which Redis stores. Many tasks use the settings of the module, so the
+ * beginning of their records is built only once.
  */
 export class RecordWriter {
   private readonly plainHead: string;
@@ -246,14 +237,14 @@ export class RecordWriter {
           backoff === undefined ? defaults.backoff : resolveBackoff(backoff, taskInput),
           group,
         );
-    // Line breaks separate the fields. Neither this JSON nor the checked name contains a line break.
+    // The fields of a record are separated by line breaks. Neither this JSON nor the checked name contains one.
     const json = encodeJson('payload', payload === undefined ? null : payload, defaults.maxPayloadBytes);
     return `${start}${name}\n${json}`;
   }
 
   /**
-   * Returns the record of a schedule. It is the record of its tasks with three changes: almost unlimited attempts, no group, and the rule
-   * at the end. @throws InvalidInputError
+   * Returns the record of a schedule: the record of its tasks, but with almost unlimited attempts, without a group, and with the rule at
+   * the end. @throws InvalidInputError
    */
   writeSchedule(rule: ScheduleRule, task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): string {
     const { group, ...own } = options;
@@ -266,17 +257,17 @@ export class RecordWriter {
 }
 
 /**
- * First character of the last field in the record of a schedule, which has the rule. In the record of a task, the last field is a number:
- * the due time.
+ * The last field of a schedule's record begins with this character, and has the rule. In a task's record, the last field is a number: the
+ * due time.
  */
 const RULE = '~';
-/** Settings of the tasks of a schedule that the schedule itself does not have. */
+/** Settings of a schedule's tasks that do not apply to the schedule itself. */
 interface OfTasks {
   readonly attempts: number;
   readonly group?: string;
 }
 
-/** Number of attempts of a schedule. It is so high that a schedule is never dead-lettered. */
+/** Maximum number of attempts of a schedule. A schedule must never become a dead letter, so the number is very high. */
 const ENDLESS = 2 ** 31 - 1;
 
 function head(attempts: number, keepResultMs: number, backoff: ResolvedBackoff, group?: string): string {
@@ -285,9 +276,7 @@ function head(attempts: number, keepResultMs: number, backoff: ResolvedBackoff, 
   return `${attempts}\n${keepResultMs}${ofGroup}\n${delayMs} ${factor} ${maxDelayMs}\n`;
 }
 
-/**
- * Parses records of tasks: the texts that RecordWriter writes. Caches the last parsed backoff, because many tasks have the same backoff.
- */
+/** Parses the records of tasks. Remembers the last parsed backoff, because many tasks have the same. */
 export class RecordReader {
   private lastText = '';
   private lastBackoff: ResolvedBackoff = { delayMs: 0, factor: 1, maxDelayMs: 0 };

@@ -6,30 +6,30 @@ import type { ScheduleResult } from '../delayed-task.types';
 import type { QueueParts } from './queue-parts';
 import { checkId, scheduleIdOf, slotId } from './task-codec';
 
-/** State of a partition: its numbers of tasks, its paused groups, and how many tasks may still start in the window of `startLimit`. */
+/** State of a partition: numbers of tasks, paused groups, and how many tasks `startLimit` still allows to start. */
 export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
 
-/** Result of `explain`: why a task waits, or which worker runs it. */
+/** Result of `explain`: what a task waits for, or which worker runs it. */
 export interface TaskExplanation extends Omit<Awaited<ReturnType<typeof explain>>, 'token'> {
   readonly partition: number;
   readonly look: PartitionLook;
   readonly paused: boolean;
-  /** Id of the last worker that leased the task; '' if no worker has taken the task yet. */
+  /** Id of the last worker that took the task; '' if no worker has taken it yet. */
   readonly worker: string;
 }
 
-/** A task that a worker has leased. */
+/** A task that a worker is running. */
 export interface LeasedTask {
   readonly id: string;
   readonly name: string;
   readonly group: string | undefined;
   readonly attempt: number;
   readonly attempts: number;
-  /** When the lease ends, ms since 1970 by Redis' clock. */
+  /** When the lease of the task ends, ms since 1970 by Redis' clock. */
   readonly leaseEndsAtMs: number;
   /** When the attempt was due, ms since 1970 by Redis' clock. */
   readonly runAtMs: number;
-  /** Id of the worker. Each process has one worker, with its own id, for each queue. */
+  /** Id of the worker. A process has its own id for each queue. */
   readonly worker: string;
 }
 
@@ -49,8 +49,7 @@ export class QueueConsole {
   }
 
   /**
-   * Limits of a group in one partition. `most`: maximum number of running tasks. `starts` and `windowMs`: maximum number of starts in
-   * `windowMs`, ms. 0: no limit.
+   * Limits of a group in one partition: `most` tasks may run at the same time, and `starts` tasks may start in `windowMs`, ms. 0: no limit.
    */
   get groupLimits(): { readonly most: number; readonly starts: number; readonly windowMs: number } {
     const { groupMost, groupStarts, groupWindowMs } = limitsOf(this.parts.options);
@@ -62,7 +61,7 @@ export class QueueConsole {
     return this.parts.handlers.of(name) !== undefined;
   }
 
-  /** Reads the state of each partition, and if the queue is paused. @throws the errors of ScriptRegistry.run() */
+  /** Reads the state of each partition, and whether the queue is paused. @throws the errors of ScriptRegistry.run() */
   async look(): Promise<{ readonly paused: boolean; readonly partitions: readonly PartitionLook[] }> {
     const { tasks } = this.parts;
     const looks = tasks.partitions.all.map((_, index) => lookAt(this.parts, index));
@@ -94,9 +93,9 @@ export class QueueConsole {
   }
 
   /**
-   * Schedules one more task of a schedule, due now. The slots of the schedule do not change.
+   * Creates one more task of a schedule, due now. The times of the schedule do not change.
    *
-   * @param nowMs the current time, ms since 1970, with which the id of the task ends
+   * @param nowMs current time, ms since 1970, which becomes part of the task's id
    * @returns undefined for an unknown schedule
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
@@ -110,7 +109,7 @@ export class QueueConsole {
   }
 }
 
-/** Returns the id of a worker from the token of a lease. The first 16 characters of a token are this id: letters, digits, `-` and `_`. */
+/** Returns the id of the worker that leased a task: the first 16 characters of the token of the lease. */
 function workerOf(token: string): string {
   return token.slice(0, 16);
 }

@@ -14,19 +14,19 @@ import {
 } from './task-codec';
 import type { TaskQueue } from './task-queue';
 
-/** A time later than all due times, ms since 1970. */
+/** Time that is later than all due times, ms since 1970. */
 export const NEVER_MS = 10 ** 15 - 1;
 const NO_END = -1;
-/** Maximum number of tasks that one call of the script reads, and that one page reads before its filter is applied. */
+/** Maximum number of tasks that one call of the script reads, and that one page reads in all before its filter is applied. */
 const [MOST_ROWS, MOST_LOOKED_AT] = [256, 2_048];
-/** Maximum number of passes of `cancelAll` over all tasks. Two passes are usually enough. */
+/** Maximum number of times that `cancelAll` goes through all tasks. Twice is usually enough. */
 const MOST_PASSES = 10;
-// Format of a cursor: <partition>.<untilMs>.<afterMs>.<afterId in base64url>. See DECISIONS.md: dead-letter-cursor
+// A cursor has the form <partition>.<untilMs>.<afterMs>.<afterId in base64url>. See DECISIONS.md: dead-letter-cursor
 const CURSOR = /^(\d{1,3})\.(-1|\d{1,15})\.(\d{1,16})\.([\w-]{0,1100})$/;
 
 /**
- * The zset (sorted set) with the tasks of a page. `ended`: those tasks in the zset `leased` that wait to follow an attempt that has
- * already ended (`onConflict: 'after'`). Their time is 0.
+ * Sorted set in which the tasks of a page are. `ended` is a part of the set `leased`: tasks with `onConflict: 'after'` that waited for an
+ * attempt which has ended. They have the time 0.
  */
 type Place = 'due' | 'leased' | 'ended' | 'dead';
 const PLACES: Readonly<Record<'waiting' | 'running' | 'dead', Place>> = {
@@ -36,9 +36,8 @@ const PLACES: Readonly<Record<'waiting' | 'running' | 'dead', Place>> = {
 };
 
 /**
- * Position at which the next page, or the next step of `DeadLetters.clear`, continues in a partition. It begins after the task `afterId`,
- * whose time is `afterMs`, and ends with the tasks whose time is `untilMs`; both ms since 1970. If `afterId` is '', it begins with the
- * first task whose time is `afterMs`.
+ * Where the next page begins and ends in a partition. It begins after the task `afterId`, whose time is `afterMs`; if `afterId` is '', with
+ * the first task at `afterMs`. It ends with the last task at `untilMs`. Both are ms since 1970.
  */
 export interface Position {
   readonly partition: number;
@@ -56,7 +55,7 @@ export interface ListOptions {
   readonly cursor?: string;
 }
 
-/** Filter of tasks. It selects the tasks for which all conditions hold. */
+/** Selects tasks that meet all conditions. */
 export interface TaskFilter {
   readonly name?: string;
   readonly group?: string;
@@ -93,8 +92,8 @@ export class TaskPages {
       'Call it again: it continues with the tasks that are left.',
     );
     let count = 0;
-    // When the first task of a group is removed, the next task of the group moves to another position. This position may be on a page that
-    // was read already, so one more pass is needed.
+    // When the first task of a group is removed, the next one takes its position. It may then be on a page that was read already, so
+    // another pass is needed.
     for (let pass = 0, before = -1; pass < MOST_PASSES && count > before; pass++) {
       before = count;
       count += await this.cancelPass(selects, steps);
@@ -121,10 +120,10 @@ export class TaskPages {
   }
 
   /**
-   * Returns a page of the tasks in one zset, over all partitions.
+   * Returns a page of the tasks in one sorted set, over all partitions.
    *
-   * @param itemOf function that makes an item from a task, or returns undefined if the page must not have the task. Then a page may have
-   *   fewer items than `limit` although it has a `nextCursor`
+   * @param itemOf function that makes an item from a task, or returns undefined to leave the task out. A page may then have fewer items
+   *   than `limit` although it has a `nextCursor`
    */
   async page<Item>(
     place: Place,
@@ -160,7 +159,7 @@ export class TaskPages {
   }
 }
 
-/** Returns a function that returns true if a filter selects a task. @throws InvalidInputError */
+/** Returns a function that tests if a filter selects a task. @throws InvalidInputError */
 function selectorOf({ name, group }: TaskFilter): (task: TaskRecord) => boolean {
   if (name !== undefined) checkName(name);
   if (group !== undefined) checkGroup(group);

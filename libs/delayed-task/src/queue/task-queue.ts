@@ -43,7 +43,7 @@ import {
 } from './task-codec';
 import { evenTags, MAX_TIMER_MS, pause, shown, spread, Steps, time, UniqueIds } from '../../../internal/src';
 
-/** The Redis keys of one partition. All are in the same slot of a Redis Cluster. */
+/** The Redis keys of one partition, all in the same hash slot. */
 export interface Partition {
   readonly index: number;
   readonly due: string;
@@ -86,11 +86,11 @@ function partitionOf(keys: ReturnType<KeySpace['tag']>, index: number): Partitio
   });
 }
 
-/** The partitions of a queue. A hash of a task's id selects the partition of the task. */
+/** The partitions of a queue. The hash of a task's id decides in which partition the task is. */
 export class Partitions {
   readonly all: readonly Partition[];
   readonly layout: string;
-  /** Name of the key that exists while the queue is paused. A channel with the same name reports that the queue was paused or resumed. */
+  /** Key that exists while the queue is paused. A pause is announced to workers on the channel of the same name. */
   readonly paused: string;
 
   constructor(space: KeySpace, queue: string, count: number) {
@@ -108,40 +108,38 @@ export class Partitions {
   }
 }
 
-/** First and longest pause of `waitFor` between two reads of the task, ms. */
+/** First and longest pause of `waitFor` between two reads of a task, ms. */
 const [FIRST_LOOK_MS, LAST_LOOK_MS] = [5, 500];
 
 /**
- * How long Redis keeps the result of a call, ms. If the client sends the call a second time, the script returns this result instead of
- * running again.
+ * How long Redis keeps the result of a call, ms. If a lost reply makes the client send the call again, the script returns the kept result
+ * instead of running twice.
  * See DECISIONS.md: schedule-remembers-its-call
  */
 export const OPERATION_MS = 60_000;
-/**
- * TTL of the key with the number of partitions, ms: 90 days. Each boot and each periodic cleanup of an app with the queue renews the TTL.
- */
+/** How long Redis keeps the number of partitions after the last boot or cleanup of an app, ms: 90 days. */
 const LAYOUT_MS = 90 * 86_400_000;
-/** Maximum number of calls of one `scheduleMany` that are in flight at the same time. */
+/** One `scheduleMany` makes at most this many calls at the same time. */
 const CALLS_AT_A_TIME = 32;
-/** Maximum total number of characters of the tasks' records in one call. A task with a larger record gets a call of its own. */
+/** Maximum number of characters of the tasks in one call. A task with more characters gets a call of its own. */
 const MAX_CHUNK_CHARS = 4 * 1_024 * 1_024;
-/** Approximate maximum number of characters that one `scheduleMany` has in flight at the same time. */
+/** Number of characters that one `scheduleMany` may have in flight at the same time, approximately. */
 const CHARS_AT_A_TIME = 8 * MAX_CHUNK_CHARS;
 const CONFLICTS = ['keep', 'replace', 'after'];
-/** Advice in the error, if `scheduleMany` fails after some of its calls. */
+/** Advice in the error of a `scheduleMany` that failed halfway. */
 const REPEAT =
   "If each task has an id and onConflict is 'keep', call it again: a task that exists is not scheduled twice.";
 
-/** Tasks of one partition that are scheduled by one call of a script. */
+/** Tasks of one partition that one call of a script schedules. */
 interface Chunk {
   readonly partition: Partition;
   readonly fields: string[];
-  /** Index of each task in the argument `tasks` of the call. */
+  /** Position of each task in the parameter `tasks` of `scheduleMany`. */
   readonly indexes: number[];
   chars: number;
 }
 
-/** Schedules, changes and reads the tasks of a queue. The class Worker runs tasks. */
+/** Schedules, changes and reads the tasks of a queue. Running them is the job of the class Worker. */
 export class TaskQueue {
   readonly partitions: Partitions;
   readonly writer: RecordWriter;
@@ -157,8 +155,8 @@ export class TaskQueue {
   }
 
   /**
-   * Schedules a task. Most ids are new. A task with a new id and without a group needs only one call, of a fast script. If the id exists,
-   * a second call follows, of the script that applies `onConflict`. For a task with a group, only that second script is called.
+   * Schedules a task. Usually one call of a fast script is enough: the id is new, and the task has no group. For an id that exists, a
+   * second script is called, which applies `onConflict`. For a task with a group, only the second script is called.
    *
    * @param options options that `checkScheduling` has checked
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
@@ -220,8 +218,8 @@ export class TaskQueue {
   }
 
   /**
-   * Schedules many tasks. Each call of the script has at most MAX_CHUNK tasks of one partition, and at most MAX_CHUNK_CHARS characters.
-   * After a call has failed, no further call begins.
+   * Schedules many tasks, at most MAX_CHUNK tasks of one partition and MAX_CHUNK_CHARS characters per call. After a failed call, begins no
+   * further call.
    *
    * @throws InvalidInputError before anything is sent; the error of a call that failed
    */
@@ -233,8 +231,8 @@ export class TaskQueue {
     const answers = new Array<ScheduleResult>(tasks.length);
     let next = 0;
     const steps = new Steps('DelayedTaskService.scheduleMany', REPEAT);
-    // Several lanes run at the same time, and each lane makes one call after the other. If all calls were made at once, the last calls
-    // could wait longer than their deadlines.
+    // Each lane makes one call after the other, and a limited number of lanes run at the same time. If all calls were made at once, the
+    // last ones could miss their deadlines.
     const lane = async (): Promise<void> => {
       for (let chunk = chunks[next++]; chunk !== undefined; chunk = chunks[next++]) {
         const { partition, fields, indexes } = chunk;
@@ -263,7 +261,7 @@ export class TaskQueue {
     return this.cancelStored(checkId(id), from);
   }
 
-  /** Cancels the task or the schedule that is stored under an id. */
+  /** Removes a task or a schedule. @param id the id under which Redis stores it */
   cancelStored(id: string, from: 'all' | 'running' | 'dead'): Promise<CancelResult> {
     const { due, leased, tasks, runs, dead, waits, lines, heads, operation } = this.partitions.of(id);
     const keys = { due, leased, tasks, runs, dead, operation: operation(this.tokens.next()), waits, lines, heads };
@@ -278,7 +276,7 @@ export class TaskQueue {
     return status === 'moved' ? { status: 'rescheduled', runAtMs } : { status };
   }
 
-  /** Returns a task. @param expected definition with the expected name @throws InvalidInputError if the task has another name */
+  /** Returns a task. @param expected definition whose name the task must have @throws InvalidInputError if the task has another name */
   async get(id: string, expected?: TaskDefinition): Promise<TaskView | undefined> {
     const { due, leased, tasks, runs, dead, result, progress: progressOf } = this.partitions.of(checkId(id));
     const keys = { due, leased, tasks, runs, dead, result: result(id), progress: progressOf(id) };
@@ -348,8 +346,7 @@ export class TaskQueue {
   }
 
   /**
-   * Returns the number of partitions with which the queue was created, and renews the TTL of this number in Redis. If Redis has no
-   * number, stores the number of this app.
+   * Returns the number of partitions that Redis has for the queue, and keeps it for another 90 days. The first app stores its own number.
    */
   notedPartitions(): Promise<number> {
     const args = { partitions: this.options.partitions, keepMs: LAYOUT_MS };
@@ -359,7 +356,7 @@ export class TaskQueue {
   /**
    * Schedules tasks of one partition with one call of the script.
    *
-   * @param fields id, due time and record of each task in turn
+   * @param fields for each task its id, its due time, and its name, settings and payload as one text
    * @param operationId option `operationId`, if the call has only one task
    * @param retainMs how long Redis remembers `operationId`, ms; default: the option `operationRetentionMs` of the module
    */
@@ -371,7 +368,8 @@ export class TaskQueue {
   }
 
   /**
-   * Returns the key under which Redis keeps the reply to a call, and how long Redis keeps the reply, ms.
+   * Returns the key under which Redis keeps the reply to a call, and how long, ms. If a call is repeated, the script returns the kept
+   * reply.
    *
    * @param operationId option `operationId` of the call; undefined if the call has none
    */
@@ -379,15 +377,15 @@ export class TaskQueue {
     if (operationId === undefined) {
       return { operation: partition.operation(this.tokens.next()), operationMs: OPERATION_MS };
     }
-    // The colon separates these names from tokens, which have no colon. The length shows where the id of the task begins.
+    // A token has no colon, so these names never equal a token. The length shows where the id of the task begins.
     const name = `:${operationId.length}:${operationId}${id}`;
     return { operation: partition.operation(name), operationMs: retainMs ?? this.options.operationRetentionMs };
   }
 
   /**
-   * Divides tasks into the calls that schedule them. Checks all tasks, so that no task is sent if one task is invalid.
+   * Distributes tasks over the calls that schedule them. All tasks are checked first, so that one invalid task prevents all calls.
    *
-   * @param ids gets the id of each task
+   * @param ids receives the id of each task
    */
   private chunksOf(tasks: readonly NewTask[], ids: string[]): Chunk[] {
     const full: Chunk[] = [];

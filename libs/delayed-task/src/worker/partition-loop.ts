@@ -17,17 +17,15 @@ export interface Taken {
   readonly waitMs: number;
 }
 
-/**
- * First and longest pause before a failed take is repeated, ms. A random time is added. A take is a call that leases due tasks to this
- * worker.
- */
+/** First and longest pause before a failed call that takes tasks is repeated, ms. A random time is added. */
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [20, 400];
 
-/** Reason for the log, if a task was dead-lettered because its lease ended during its last attempt. */
+/** Reason in the log if a task became a dead letter because its lease ended during its last attempt. */
 const LEASE_ENDED = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
 
 /**
- * Makes takes. If the reply to a take is lost, the take is repeated for up to `leaseMs`, and Redis returns the same tasks again.
+ * Takes due tasks from Redis. If the reply is lost, the same call is repeated for up to `leaseMs`, and the script returns the same tasks
+ * again.
  * See DECISIONS.md: take-is-repeatable
  */
 export class Taker {
@@ -49,9 +47,9 @@ export class Taker {
   /**
    * Takes up to `limit` tasks of a partition.
    *
-   * @param ended tasks of groups that have ended, each as '<group>\n<id>': the members of the key `places`
-   * @param lane number of the lane. In one lane, a take begins only after the take before it has ended. For each lane, Redis keeps the
-   *   tasks of the last take, so that it can return them again
+   * @param ended tasks of groups that have ended, each as its group, a line break and its id, so that other tasks of these groups may start
+   * @param lane number of the sequence of calls, for a worker that makes several of them in parallel. For each sequence, Redis remembers
+   *   the tasks of its last call, to return them again after a lost reply
    * @returns undefined if the call failed, or the worker has stopped
    */
   async take(
@@ -96,15 +94,15 @@ export class Taker {
               leaseMs,
             }),
         );
-        // Drops tasks whose leases had ended when the reply arrived, because other workers may have taken them.
+        // Other workers may already have taken the tasks whose leases have ended by now.
         const attempts = taken.filter(({ endsAt }) => nowAt < endsAt);
-        // Redis read its clock at an unknown moment between the call and the reply. The middle is the estimate.
+        // Redis read its clock at some moment between the call and the reply. The middle is the best estimate.
         const readAt = (sentAt + nowAt) / 2;
         return { attempts, waitMs: reply.nextAt === 0 ? Infinity : readAt + reply.nextAt - reply.now - nowAt };
       } catch (error) {
         this.calls.reportError('take', error);
-        // After UnknownOutcomeError, the script may have run. So the call is repeated with the same token, and the script returns the same
-        // tasks again.
+        // After UnknownOutcomeError, the script may have run. The call is repeated with the same token, so the script returns the same
+        // tasks.
         mayHaveRun ||= error instanceof UnknownOutcomeError;
         if (!mayHaveRun || time.monotonicMs() - firstSentAt >= leaseMs) return undefined;
         await pause(pauseMs * (1 + Math.random() * 1.5), { ref: false });
@@ -114,7 +112,7 @@ export class Taker {
   }
 }
 
-/** Waits until a time is over, or `ring` is called. If `ring` was called after the last `reset`, `sleep` and `pause` return at once. */
+/** Waits until a time, or until `ring` is called. After `ring`, each wait ends at once, until `reset` is called. */
 class Alarm {
   private rung = false;
   private wake: (() => void) | undefined;
@@ -123,14 +121,14 @@ class Alarm {
     this.rung = false;
   }
 
-  /** Ends the current sleep or pause. Each later sleep or pause ends at once, until `reset` is called. */
+  /** Ends the current wait. Further waits end at once, until `reset` is called. */
   ring(): void {
     this.rung = true;
     this.wake?.();
   }
 
   /**
-   * Sleeps until the next task is due or the next lease ends.
+   * Waits until the next task is due or the next lease ends.
    *
    * @param ms time from now, ms. A time that is too long for a timer, such as Infinity, is shortened
    */
@@ -164,33 +162,32 @@ interface LoopContext {
   readonly pausing: Pausing;
   readonly taker: Taker;
   readonly settlements: Settlements;
-  /** Begins an attempt. The caller must have reserved a slot for its handler. */
+  /** Starts the handler of a task. The caller must have reserved a slot for the handler. */
   readonly begin: (attempt: TaskAttempt) => void;
-  /** Called when a running task was cancelled or replaced. @param id undefined if this may have happened to any task of the partition */
+  /**
+   * Called when a running task was cancelled or replaced. @param id id of the task; undefined if this may concern any task of the partition
+   */
   readonly cancelled: (partition: Partition, id?: string) => void;
-  /** Partitions from which this worker has taken tasks since their last sweep (periodic cleanup). */
+  /** Partitions from which this worker has taken tasks since their last periodic cleanup. */
   readonly busy: Set<Partition>;
 }
 
 /**
- * Prefix of a message about a running task that was cancelled or replaced; the id of the task follows. Other messages report that a task
- * is due earlier.
+ * A message with this prefix and the id of a task reports that the running task was cancelled or replaced. Any other message reports that a
+ * task is due earlier.
  */
 const CANCELLED = 'cancelled ';
 
-/** Maximum number of tasks that one take requests. */
+/** Maximum number of tasks that are taken in one call. */
 const MAX_TAKE = 64;
-/**
- * Lower limit for the maximum number of tasks that a take requests, if `concurrency` allows it. A take of fewer tasks costs Redis almost
- * as much time.
- */
+/** If `concurrency` allows it, one call takes up to this many tasks, because taking fewer costs Redis almost as much. */
 const MIN_TAKE = 16;
-/** Maximum number of ended tasks of groups that one take reports to Redis. */
+/** Maximum number of finished tasks of groups that one call reports to Redis. */
 const MAX_ENDED = 250;
 
 /**
- * Takes the due tasks of one partition again and again. Between takes, sleeps until the next task is due, the next lease ends, or a
- * message on the partition's channel reports an earlier task.
+ * Takes the due tasks of one partition again and again. In between, sleeps until the next task is due, the next lease ends, or a Pub/Sub
+ * message reports an earlier task.
  * See DECISIONS.md: sleepers-mark-what-they-wait-for
  */
 export class PartitionLoop {
@@ -199,8 +196,8 @@ export class PartitionLoop {
   private readonly bell: Bell;
   private takingMore = false;
   /**
-   * Tasks of groups that have ended since the last take. The next take reports them to Redis, so that other tasks of these groups may
-   * start. Used only with the option `groupLimits.concurrency`.
+   * Finished tasks of groups to report to Redis with the next call, so that other tasks of these groups may start. Used only with the
+   * option `groupLimits.concurrency`.
    */
   private ended: string[] = [];
 
@@ -212,8 +209,7 @@ export class PartitionLoop {
     const failed = (error: unknown): void => calls.reportError('subscribe', error);
     this.bell = new Bell(registry, partition.waits, (_, message) => this.rung(message), failed);
     const { concurrency, partitions } = context.options;
-    // While many tasks are due, two takes are in flight at the same time. So Redis works on one take while this process handles the tasks
-    // of the other.
+    // While many tasks are due, two calls are in flight, so that Redis works on one while this process handles the tasks of the other.
     // See DECISIONS.md: two-takes-at-a-time
     const share = Math.ceil(concurrency / Math.max(2, partitions));
     this.most = Math.min(MAX_TAKE, Math.max(Math.min(MIN_TAKE, concurrency), share));
@@ -248,7 +244,7 @@ export class PartitionLoop {
     this.alarm.ring();
   }
 
-  /** Called when a task of a group has ended, so that the next task of the group may start. */
+  /** Notes that a task of a group has finished, so that the next task of the group may start. */
   frees(group: string, id: string): void {
     this.ended.push(`${group}\n${id}`);
     this.alarm.ring();
@@ -256,17 +252,17 @@ export class PartitionLoop {
 
   private rung(message: string | undefined): void {
     if (message?.startsWith(CANCELLED)) return this.context.cancelled(this.partition, message.slice(CANCELLED.length));
-    // undefined means that messages may have been missed. So any running task may have been cancelled.
+    // Without a message, messages may have been missed, so any running task may have been cancelled.
     if (message === undefined) this.context.cancelled(this.partition);
     this.alarm.ring();
   }
 
   /**
-   * Begins the attempts of the taken tasks. If the shutdown has begun, hands the tasks back instead.
+   * Starts the handlers of the taken tasks. During a shutdown, gives the tasks back instead.
    *
-   * @param taken undefined if the take failed
-   * @param slots number of slots that are reserved for the take
-   * @returns true if the take was full, so that more tasks may be due
+   * @param taken undefined if the call failed
+   * @param slots number of handlers for which slots are reserved
+   * @returns true if all requested tasks came, so that more tasks may be due
    */
   private begin(taken: Taken | undefined, slots: number): boolean {
     const { calls, capacity, settlements, begin, busy } = this.context;
@@ -283,8 +279,8 @@ export class PartitionLoop {
   }
 
   /**
-   * Starts a second lane of takes, which runs in parallel to the first. It ends after the first take that returns fewer tasks than
-   * requested, or when the shutdown begins.
+   * Takes tasks with a second call at a time, in parallel to the first. Ends when a call returns fewer tasks than requested, or when a
+   * shutdown begins.
    */
   private takeMore(): void {
     if (this.takingMore) return;

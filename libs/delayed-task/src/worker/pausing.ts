@@ -3,7 +3,7 @@ import type { Calls } from '../../../worker/src';
 import type { TaskQueue } from '../queue/task-queue';
 import type { Step } from './settlements';
 
-/** Tracks for a worker if its queue is paused. Until Redis has replied for the first time, the queue counts as paused. */
+/** Knows for a worker whether its queue is paused. Until Redis has replied for the first time, the queue counts as paused. */
 export class Pausing {
   private isPaused = true;
   private readonly bell: Bell;
@@ -24,15 +24,15 @@ export class Pausing {
   }
 
   /**
-   * Called when this process has paused the queue. Stops taking tasks at once. Then reads the state, because another process may have
-   * resumed the queue already.
+   * Called when this process has paused the queue. Stops taking tasks at once, and then asks Redis, because another process may have
+   * resumed the queue meanwhile.
    */
   hold(): void {
     this.isPaused = true;
     this.look();
   }
 
-  /** Resolves when the queue is no longer paused, or the shutdown of the worker begins. */
+  /** Resolves when the queue is not paused any more, or when the worker shuts down. */
   resumed(): Promise<void> {
     return new Promise((resolve) => (this.paused ? this.waiting.push(resolve) : resolve()));
   }
@@ -43,8 +43,8 @@ export class Pausing {
   }
 
   /**
-   * Reads from Redis if the queue is paused. If `look` is called again during the read, reads once more after it, because the state may
-   * have changed.
+   * Asks Redis whether the queue is paused. If the method is called again during that, Redis is asked once more, because the answer may be
+   * outdated.
    */
   look(): void {
     this.again = true;
@@ -56,7 +56,7 @@ export class Pausing {
   private async read(): Promise<void> {
     while (this.again && !this.calls.closing) {
       this.again = false;
-      // Subscribes before the read, so that a message reports each change after the reply.
+      // The subscription begins before the read, so that no change after the read is missed.
       this.bell.listen();
       const paused = await this.calls.untilAnswered('pause', () => this.queue.pause('read'));
       if (paused !== undefined) this.isPaused = paused;

@@ -21,18 +21,18 @@ import { nextSlot } from '../queue/slots';
 import { encodeJson, encodeNote, scheduleIdOf, slotId, type TaskRecord } from '../queue/task-codec';
 import { named, type TaskLog } from './task-log';
 
-/** A handler of tasks, and the longest time that it may run. */
+/** The handler for tasks of one name, with the longest time that it may run. */
 export interface Handler {
   readonly run: TaskHandler;
   readonly timeoutMs: number;
 }
 
-/** Maximum size of the progress of a task as JSON, bytes. */
+/** Maximum size of the JSON that a handler passes to `reportProgress`, bytes. */
 const MAX_PROGRESS_BYTES = 4_096;
 
 interface AttemptStart {
   readonly registry: ScriptRegistry;
-  /** Sends the events of the attempt to listeners in all processes; undefined without the option `broadcastEvents`. */
+  /** Sends the events of attempts to listeners in all processes; undefined without the option `broadcastEvents`. */
   readonly broadcaster?: Broadcaster | undefined;
   readonly id: string;
   readonly attempt: number;
@@ -41,12 +41,12 @@ interface AttemptStart {
   readonly token: string;
   readonly partition: Partition;
   readonly record: TaskRecord;
-  /** When the call that leased the task was first sent, by `time.monotonicMs()`. The lease is counted from this time. */
+  /** Time at which the call that took the task was sent, by `time.monotonicMs()`. The lease is counted from here. */
   readonly sentAt: number;
   readonly leaseMs: number;
 }
 
-/** One attempt of a task that this worker has leased. The handler gets this object as its TaskContext. */
+/** One attempt to run a task that this worker has taken. The handler gets this object as its TaskContext. */
 export class TaskAttempt extends Attempt implements TaskContext {
   readonly id: string;
   readonly attempt: number;
@@ -115,27 +115,26 @@ export class TaskAttempt extends Attempt implements TaskContext {
   }
 }
 
-/** Returns a list as the scripts read it: the id of each task, followed by the token of its lease. */
+/** Lists tasks in the form for scripts: the id of each task, followed by the token of its lease. */
 export function pairsOf(attempts: readonly TaskAttempt[]): string[] {
   return attempts.flatMap(({ id, token }) => [id, token]);
 }
 
 /**
- * Time after which a task without a handler is dead-lettered, ms, counted from the first time that a worker handed it back. A rolling
- * deploy takes less time. Without this limit, a task whose handler was removed from the app would be handed back for ever.
+ * A task without a handler is dead-lettered if it was first given back more than this time ago, ms. A rolling deploy takes less time.
+ * Without the limit, a task whose handler was removed from the app would be taken and given back forever.
  */
 const UNKNOWN_MS = 86_400_000;
 
 type Status = DelayedTaskEvents['attemptSettled']['status'];
-/** Purpose of a worker's call to Redis. */
 export type Step = DelayedTaskEvents['callFailed']['during'];
 
-/** Status of a task that was handed back. The index is the code that the script `defer` returns. */
+/** Status of a task that was given back because it has no handler. The script `defer` returns the index. */
 const DEFERRED: readonly Status[] = ['lost', 'unknown', 'dead'];
 
 /**
- * Calls the handlers of tasks, and sends the outcomes of attempts to Redis. Successes without a result to store, and tasks without a
- * handler, are sent in batches. Other outcomes are sent one by one. Each call is repeated until it succeeds or the worker has stopped.
+ * Calls the handlers of tasks, and stores the results of attempts in Redis. Successes without a result to keep, and tasks without a
+ * handler, are sent in batches; other results one by one. Each call is repeated until it succeeds or the worker has stopped.
  */
 export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   readonly leases = this;
@@ -143,7 +142,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   private readonly done = new Batches((partition, batch) => this.calls.track(this.acknowledge(partition, batch)));
   private readonly unknown = new Batches((partition, batch) => this.calls.track(this.defer(partition, batch)));
 
-  /** @param forget called when an attempt is settled, for example when Redis has its outcome */
+  /** @param forget called when Redis has the result of an attempt, or when there is no result to store */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: Pick<ResolvedDelayedTaskOptions, 'namespace' | 'maxPayloadBytes'>,
@@ -167,8 +166,8 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   }
 
   /**
-   * Hands back a task for whose name this process has no handler. If the task was first handed back more than `UNKNOWN_MS` ago,
-   * dead-letters it instead.
+   * Gives a task back for which this process has no handler. If workers have done this for longer than `UNKNOWN_MS`, the task becomes a
+   * dead letter instead.
    */
   handBackUnknown(attempt: TaskAttempt): void {
     this.log.unknown(attempt.name);
@@ -176,8 +175,8 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   }
 
   /**
-   * Schedules the task of a schedule's slot, and makes the schedule due at its next slot. If several slots were missed, only one task is
-   * scheduled for all of them.
+   * Creates the task of a schedule for the current slot, and makes the schedule due at its next slot. If several slots were missed, only
+   * one task is created for all of them.
    */
   fire(attempt: TaskAttempt, { rule, record }: NonNullable<TaskRecord['schedule']>): void {
     const slotMs = attempt.runAtMs;
@@ -185,7 +184,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     try {
       nextMs = nextSlot(rule, slotMs + attempt.lateMs);
     } catch (error) {
-      // This process cannot load the package cron. Hands the schedule back, because another process may have the package.
+      // This process cannot load the package cron. Another process may have it, so the schedule is given back.
       this.calls.reportError('settle', error);
       return this.unknown.add(attempt);
     }
@@ -210,7 +209,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     this.calls.reportError('renew', error);
   }
 
-  /** Hands the tasks of attempts back, so that these attempts do not count. Does not repeat a call that fails. Never throws. */
+  /** Gives tasks back to Redis, without counting their attempts. Does not repeat a call that fails. Never throws. */
   async release(attempts: readonly TaskAttempt[]): Promise<void> {
     const chunks = new Batches((partition, batch) => sent.push(this.releaseBatch(partition, batch)));
     const sent: Promise<void>[] = [];
@@ -220,7 +219,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   }
 
   /**
-   * Publishes the outcome of an attempt as an event, and calls `forget`.
+   * Publishes the result of an attempt as an event, and calls `forget`.
    *
    * @param text text of the error that Redis stores; '' if there is no error
    */
@@ -242,7 +241,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     );
   }
 
-  /** Returns the text that is stored for the result of a handler. If the result cannot be stored, the text is a note with the reason. */
+  /** Returns the text to store for the result of a handler. If the result cannot be stored, the text has the reason instead. */
   private resultOf(attempt: TaskAttempt, value: unknown): string {
     if (value === undefined) return '';
     try {
@@ -257,7 +256,8 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     try {
       await this.registry.run(releaseTasks, { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } });
     } catch (error) {
-      // If the call did not run, other workers take the tasks when their leases end. A task in its last attempt is then dead-lettered.
+      // If this call had no effect, other workers take the tasks when their leases end. A task in its last attempt then becomes a dead
+      // letter.
       this.calls.reportError('release', error);
     }
   }
@@ -327,8 +327,8 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
 }
 
 /**
- * Collects the attempts of each partition in a batch. Sends a batch at the end of the turn of the event loop, or when the batch has 100
- * attempts.
+ * Collects finished attempts per partition, and sends them together at the end of the turn of the event loop, or when 100 have been
+ * collected.
  */
 class Batches {
   private readonly open = new Map<Partition, TaskAttempt[]>();

@@ -6,23 +6,23 @@ import type { Pausing } from './pausing';
 import type { Step } from './settlements';
 import { sweepTasks } from '../delayed-task.scripts';
 
-/** Approximate number of tasks, of entries in the key `runs`, and of dead letters that one call of the script reads. */
+/** Number of tasks, of attempts and of dead letters that one call of the cleanup script looks at, approximately. */
 const COUNT = 64;
 const MOST_CALLS = 50;
 
-/** Longest pause between two sweeps of the partitions in use, ms. Each pause is shortened by a random part of up to 50 %. */
+/** Longest pause between two cleanups of the partitions in use, ms. Each pause is shortened by a random part of up to 50 %. */
 const SWEEP_MS = 60_000;
-/** Number of Redis commands of an idle check of a partition, including the commands that scripts call. */
+/** Number of commands that Redis runs when an idle check cleans up a partition. */
 const COMMANDS = 12;
 
 /**
- * Periodic cleanup, called a sweep: deletes old dead letters, and repairs incomplete tasks. Partitions from which this worker took tasks
- * are swept every 30 to 60 s. All partitions are also swept by idle checks: rare checks, in turn with everything else that is idle on
- * this Redis. An idle check also renews the TTL of the number of partitions.
+ * Periodic cleanup: deletes old dead letters, and repairs tasks that Redis has partly lost. Partitions from which this worker has taken
+ * tasks are cleaned every 30 to 60 s. All others get a turn from time to time, as idle checks, which share a budget of commands with
+ * everything else that is idle on this Redis.
  */
 export class Sweeper {
   private readonly cursors = new Map<Partition, { taskCursor: string; runCursor: string }>();
-  /** Partitions from which this worker has taken tasks since their last sweep. */
+  /** Partitions from which this worker has taken tasks since their last cleanup. */
   readonly busy = new Set<Partition>();
   private readonly idle: IdleCheck[];
   private timer: Timer | undefined;
@@ -59,7 +59,7 @@ export class Sweeper {
   }
 
   private async sweepIdle(partition: Partition): Promise<void> {
-    // Reads again if the queue is paused: if somebody deleted the key of the pause, or Redis evicted it, no message was sent.
+    // If the key of the pause was evicted or deleted by hand, no message has reported this. So the worker asks again.
     if (this.pausing.paused) this.pausing.look();
     await this.queue.notedPartitions();
     await this.sweep(partition);
@@ -88,7 +88,7 @@ export class Sweeper {
     this.timer.unref();
   }
 
-  /** Makes a shutdown wait for a sweep. Reports the error if the sweep fails. */
+  /** Makes a shutdown wait for a cleanup. Reports the error if the cleanup fails. */
   private track(sweep: Promise<void>): Promise<void> {
     const swept = sweep.catch((error: unknown) => this.calls.reportError('sweep', error));
     this.calls.track(swept);

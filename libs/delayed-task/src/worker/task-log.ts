@@ -1,9 +1,9 @@
 import { oneLine, shown, thrownText } from '../../../internal/src';
 import { WorkLog } from '../../../worker/src';
 
-/** Shortest time between two log lines about the same problem with tasks of the same name, ms. */
+/** The same problem with tasks of one name is logged again after this time at the earliest, ms. */
 const AGAIN_MS = 3_600_000;
-/** Shortest time between two log lines about the same problem with events, ms. */
+/** The same problem with events is logged again after this time at the earliest, ms. */
 const EVENTS_AGAIN_MS = 30_000;
 
 interface NamedTask {
@@ -11,13 +11,12 @@ interface NamedTask {
   readonly id: string;
 }
 
-/** Writes the log lines of a worker about tasks. */
 export class TaskLog extends WorkLog {
   constructor(queue: string) {
     super('DelayedTask', `Queue ${queue}`, ['TASK_TOO_LARGE']);
   }
 
-  /** Logs that this process has no handler for tasks with a name. Logs this at most once an hour for each name. */
+  /** Logs that this process has no handler for the tasks of a name, at most once an hour per name. */
   unknown(name: string): void {
     if (!this.isNews(`unknown ${name}`, AGAIN_MS)) return;
     this.logger.warn(
@@ -28,8 +27,8 @@ export class TaskLog extends WorkLog {
   }
 
   /**
-   * Logs that a task was dead-lettered because no worker had a handler for it. The line has no attempt number, because attempts that were
-   * handed back do not count.
+   * Logs that a task became a dead letter because no worker had a handler for it. The line has no attempt number, because such attempts do
+   * not count.
    */
   deadUnknown(task: NamedTask): void {
     this.logger.error(
@@ -37,19 +36,19 @@ export class TaskLog extends WorkLog {
     );
   }
 
-  /** Logs that events could not be sent to other processes. Logs this at most once in 30 s. */
+  /** Logs that events could not be sent to other processes, at most once in 30 s. */
   broadcastFailed(error: unknown): void {
     if (!this.isNews('broadcast', EVENTS_AGAIN_MS)) return;
     this.logger.warn(`${this.where}: events were not sent to other processes, and are dropped. ${thrownText(error)}`);
   }
 
-  /** Logs that a listener of `onEvents` threw. Logs this at most once in 30 s. */
+  /** Logs that a listener of `onEvents` threw an error, at most once in 30 s. */
   listenerFailed(error: unknown): void {
     if (!this.isNews('listener', EVENTS_AGAIN_MS)) return;
     this.logger.error(`${this.where}: a listener of onEvents failed: ${this.kindOf(error)}. It gets the next events.`);
   }
 
-  /** Logs that the result of a task cannot be stored. Logs this at most once an hour for each name. */
+  /** Logs that the result of a task cannot be stored, at most once an hour per name. */
   resultLost(task: NamedTask, error: unknown): void {
     if (!this.isNews(`result ${task.name}`, AGAIN_MS)) return;
     this.logger.warn(
@@ -59,7 +58,7 @@ export class TaskLog extends WorkLog {
   }
 }
 
-/** Returns a task's name and id for a log line. The id is not shortened, so that people can search for it. */
+/** Returns the name and the id of a task for a log line. The id is not shortened, so that people can search for it. */
 export function named({ name, id }: NamedTask): string {
   return `task ${shown(name)} (id ${oneLine(JSON.stringify(id))})`;
 }

@@ -13,7 +13,7 @@ import { TaskLog } from './task-log';
 
 const checks = new Checks('DelayedTaskService.handle');
 
-/** The handlers of one queue in this process. The name of a task selects its handler. */
+/** Handlers of one queue in this process, by the name of the tasks. */
 export class QueueHandlers {
   private readonly byName = new Map<string, Handler>();
 
@@ -45,7 +45,7 @@ export class QueueHandlers {
   }
 }
 
-/** The handlers of all queues in this process. */
+/** Handlers of all queues in this process. */
 export class Handlers {
   private readonly byQueue: ReadonlyMap<string, QueueHandlers>;
   private readonly first: string;
@@ -55,7 +55,7 @@ export class Handlers {
     this.byQueue = new Map([options, ...options.queues].map((each) => [each.namespace, new QueueHandlers(each)]));
   }
 
-  /** Returns the handlers of a queue; without a name, those of the first queue. @throws SetupError if the module has no such queue */
+  /** Returns the handlers of a queue. @param queue default: the first queue @throws SetupError if the module has no such queue */
   in(queue: string = this.first): QueueHandlers {
     const handlers = this.byQueue.get(queue);
     if (handlers) return handlers;
@@ -70,9 +70,9 @@ export class Handlers {
   }
 }
 
-/** Runs the tasks of one queue in this process, from the start of the app to its shutdown. */
+/** Runs the tasks of one queue in this process, until the app shuts down. */
 export class Worker {
-  /** Listeners of `onEvents` in this process. They work even if this process runs no tasks. */
+  /** Listeners of `onEvents` in this process. They also get events if this process runs no tasks. */
   readonly listeners: EventListeners;
   readonly broadcaster: Broadcaster | undefined;
   private readonly log: TaskLog;
@@ -92,7 +92,7 @@ export class Worker {
     const { registry } = queue;
     this.log = new TaskLog(options.namespace);
     this.calls = new Calls((during, error) => {
-      // A failure of `release` is not logged: other workers take the tasks when their leases end.
+      // A failed `release` is not logged, because other workers take the tasks when their leases end.
       if (during === 'broadcast') this.log.broadcastFailed(error);
       else if (during !== 'release') this.log.callFailed(during, error);
       events.callFailed.publish(() => ({ namespace: options.namespace, during, error }));
@@ -145,14 +145,14 @@ export class Worker {
     this.sweeper.start();
   }
 
-  /** Stops taking tasks immediately, because this process has paused the queue. */
+  /** Stops taking tasks at once, because this process has paused the queue. */
   hold(): void {
     if (this.running) this.pausing.hold();
   }
 
   /**
-   * Shuts the worker down. Takes no more tasks, and waits at most `drainMs` for running handlers. Then fires the signals of the handlers
-   * that still run, waits at most `abortGraceMs`, hands their tasks back, and sends the last events. After that, makes no call to Redis.
+   * Shuts the worker down. Takes no more tasks, and waits up to `drainMs` for running handlers. Then aborts the AbortSignals of those that
+   * still run, waits up to `abortGraceMs`, gives their tasks back to Redis, and sends the last events. Makes no call to Redis after that.
    */
   async close(): Promise<void> {
     const { calls, attempts, settlements } = this;
@@ -175,11 +175,11 @@ export class Worker {
     this.attempts.forget(attempt);
     const { group, id, partition } = attempt;
     const isLimited = this.options.groupLimits?.concurrency !== undefined && group !== undefined;
-    // The group of a schedule's record is that of its tasks. The schedule itself has no group.
+    // The group of a schedule applies to the tasks that it creates. The schedule itself belongs to no group.
     if (isLimited && attempt.record.schedule === undefined) this.loops[partition.index]?.frees(group, id);
   }
 
-  /** Begins an attempt. The caller must have reserved a slot for its handler. */
+  /** Starts the handler of a task. The caller must have reserved a slot for the handler. */
   private begin(attempt: TaskAttempt): void {
     if (attempt.record.schedule !== undefined) {
       this.attempts.add(attempt);
