@@ -1,14 +1,15 @@
 --[[
-acknowledge: remove tasks that are done and that are still leased to the worker. A task that has a next one ends instead.
+acknowledge: remove tasks that are done and still leased to the worker. If `schedule` has stored a task
+that follows under the same id, only the attempt ends, and that task stays.
 
 KEYS[1]    leased  zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[2]    tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[3]    runs    hash  <prefix>:delayed-task:{<partition>}:runs
 KEYS[4]    waits   channel  <prefix>:delayed-task:{<partition>}:waits
-ARGV[1..]  pairs   list(str)  id, token; 1 to 300 of them
+ARGV[1..]  pairs   list(str)  id of a task, token of its lease; 1 to 300 of them
 
 Returns {done, id, ...}
-  done  int  tasks that were removed, or have a next one
+  done  int  number of tasks that were done
   id    str  id of a task that was not removed, because it is no longer leased to the worker
 
 O(n log m). TTL: none. Clock: none. Replay: changes nothing; lists the tasks that the first call removed as not
@@ -20,7 +21,7 @@ local ids, done, ended, reply = {}, {}, {}, { 0 }
 for i = 1, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local runs = redis.call('HMGET', KEYS[3], unpack(ids))
 for i, id in ipairs(ids) do
-  -- The token decides, not the clock: a task that is done must not run again because its acknowledgement came late.
+  -- The end of the lease does not matter here: a task that is done must not run again because its acknowledgement came late.
   if runs[i] and string.find(runs[i], ' l ' .. ARGV[2 * i] .. ' ', 1, true) then
     done[#done + 1] = id
   elseif runs[i] and has_next(runs[i], ARGV[2 * i]) then

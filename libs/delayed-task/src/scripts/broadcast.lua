@@ -1,13 +1,13 @@
 --[[
-broadcast: pass events of tasks to the processes that listen to those of a queue.
+broadcast: publish events of tasks to the processes that listen to the events of a queue.
 
 KEYS[1]  events  name of the sharded channel  <prefix>:delayed-task:{<queue>}:events; there is no such key
-ARGV[1..]  messages  list(str)  JSON; without one, only the permission is checked
+ARGV[1..]  messages  list(str)  JSON; without messages, only the permission is checked
 
 Returns {listeners}
-  listeners  int  number of connections that got the last message; 0 without one
+  listeners  int  number of connections that got the last message; 0 without messages
 
-O(messages + listeners). TTL: nothing is stored. Clock: none. Replay: passes the messages again; listeners drop those that they have.
+O(messages + listeners). TTL: nothing is stored. Clock: none. Replay: publishes the messages again; listeners ignore those that they have.
 ]]
 local known, allowed = pcall(redis.acl_check_cmd, 'SPUBLISH', KEYS[1], '')
 if not known or not allowed then

@@ -8,17 +8,17 @@ KEYS[4]  leased     zset    <prefix>:delayed-task:{<partition>}:leased
 KEYS[5]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks
 KEYS[6]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[7]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
-KEYS[8]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
-KEYS[9]  waits      channel  <prefix>:delayed-task:{<partition>}:waits; the message 'cancelled <id>' fires the signal of a running task
+KEYS[8]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>   the reply of this call
+KEYS[9]  waits      channel  <prefix>:delayed-task:{<partition>}:waits; the message 'cancelled <id>' aborts the signal of a running task
 ARGV[1]  id           str
-ARGV[2]  from         str   'all': waiting, or the lease has ended | 'running': also leased | 'dead': dead letters only
-ARGV[3]  operationMs  int   how long the reply is kept for a replay, ms
+ARGV[2]  from         str   'all': a waiting task, or one whose lease has ended | 'running': also a running task | 'dead': dead letters only
+ARGV[3]  operationMs  int   how long the reply is stored, so that a replay can return it, ms
 
 Returns status
-  status  'cancelled' | 'running' and 'dead': the task is in this state and stays | 'unknown': there is no such task; with
-          ARGV[2] 'dead', no such dead letter
+  status  'cancelled' | 'running' or 'dead': the task is in this state, and was not removed | 'unknown': no task has the id; with
+          ARGV[2] 'dead', no dead letter has the id
 
-O(log n). TTL: the operation's. Clock: Redis. Replay: returns cancelled again while the operation is kept.
+O(log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: returns cancelled again while the stored reply is kept.
 ]]
 -- @include clock
 -- @include writes
@@ -46,6 +46,6 @@ redis.call('ZREM', KEYS[4], ARGV[1])
 redis.call('ZREM', KEYS[7], ARGV[1])
 redis.call('HDEL', KEYS[5], ARGV[1])
 redis.call('HDEL', KEYS[6], ARGV[1])
--- Without permission, or on a server without SPUBLISH, the worker finds out when it renews the lease.
+-- If publishing fails, for lack of a permission or of SPUBLISH, the worker notices the cancellation when it renews the lease.
 if lease then redis.pcall('SPUBLISH', KEYS[9], 'cancelled ' .. ARGV[1]) end
 return 'cancelled'

@@ -8,22 +8,22 @@ KEYS[4]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks
 KEYS[5]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[6]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[7]  waits      string  <prefix>:delayed-task:{<partition>}:waits
-KEYS[8]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+KEYS[8]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>   the reply of this call
 ARGV[1]  verb         str         'replay': the tasks are due now and start at attempt 1 | 'drop': the tasks are deleted
-ARGV[2]  name         str         selects tasks of this name; '' for all names
-ARGV[3]  untilMs      int         ms of the last dead letter to read; a later time than Redis' counts as Redis' time
-ARGV[4]  afterMs      int         ms of the last dead letter that was read before; to begin, ms of the first dead letter to read
-ARGV[5]  afterId      str         id of the last dead letter that was read before; '' to begin
-ARGV[6]  limit        int 1..100  most dead letters that are read
-ARGV[7]  operationMs  int         how long the reply is kept for a replay, ms
+ARGV[2]  name         str         name of the tasks; '' for all names
+ARGV[3]  untilMs      int         dead letters that are newer than this time are left alone, ms; at most Redis' time
+ARGV[4]  afterMs      int         time of the dead letter that the last call read last, ms; for the first call, time of the oldest to read
+ARGV[5]  afterId      str         id of the dead letter that the last call read last; '' for the first call
+ARGV[6]  limit        int 1..100  maximum number of dead letters to read
+ARGV[7]  operationMs  int         how long the reply is stored, so that a replay can return it, ms
 
 Returns {done, untilMs, lastMs, lastId}
   done     int  tasks that were replayed or dropped
-  untilMs  int  argument of the next call. It leaves out tasks that are dead-lettered later, so that the calls end
+  untilMs  int  argument of the next call, so that tasks which are dead-lettered meanwhile are left alone, and the calls end
   lastMs   int  ms of the last dead letter that was read
   lastId   str  id of the last dead letter that was read; '' if there are no more
 
-O(log² n + limit log n). TTL: the operation's. Clock: Redis. Replay: the first reply while the operation is kept.
+O(log² n + limit log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: the first reply while the stored reply is kept.
 ]]
 -- @include clock
 -- @include writes
@@ -33,7 +33,7 @@ O(log² n + limit log n). TTL: the operation's. Clock: Redis. Replay: the first 
 -- @include run
 -- @include lines
 local groups = {}
--- Returns the rank of the first dead letter to read, the rank after the last one, and the number of dead letters up to `till`.
+-- Returns where to read in the sorted set of dead letters: first rank, rank after the last one, and number of entries up to `till`.
 local function find_ranks(till)
   local before = redis.call('ZCOUNT', KEYS[6], '-inf', '(' .. ARGV[4])
   local same = redis.call('ZCOUNT', KEYS[6], ARGV[4], ARGV[4])
@@ -51,7 +51,7 @@ local function choose(rows)
   for i, id in ipairs(ids) do
     local record = records[i]
     local is_named = ARGV[2] == '' or record and name_of(record) == ARGV[2]
-    -- A dead letter without a record can only be dropped.
+    -- If Redis has lost the data of a dead letter, it cannot be replayed, only dropped.
     if is_named and (record or ARGV[1] == 'drop') then
       chosen[#chosen + 1] = id
       groups[id] = record and group_of(record)

@@ -1,5 +1,6 @@
 --[[
-complete: remove one task that is done, and keep its result. A task that has a next one ends instead.
+complete: remove one task that is done, and keep its result. If `schedule` has stored a task that follows under the
+same id, only the attempt ends, and that task stays.
 
 KEYS[1]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
 KEYS[2]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
@@ -7,12 +8,12 @@ KEYS[3]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[4]  waits   channel  <prefix>:delayed-task:{<partition>}:waits
 KEYS[5]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>   '<token> <ms> <JSON>'
 ARGV[1]  id      str
-ARGV[2]  token   str
+ARGV[2]  token   str  identifies the lease
 ARGV[3]  keepMs  int >= 1  how long the result is kept
-ARGV[4]  result  str       JSON, or a note that begins with '!'; '' for no result
+ARGV[4]  result  str       JSON, or '!' and the reason why there is no result; '' for no result
 
 Returns done
-  done  1 | 0   0: the task is no longer leased to the worker, nothing was changed
+  done  1 | 0   0: the task is no longer leased to the worker, so nothing was changed
 
 O(log n). TTL: keepMs for the result. Clock: Redis. Replay: changes nothing; returns 1 again while the result is kept and no new
 task has the id.

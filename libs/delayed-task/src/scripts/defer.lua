@@ -1,21 +1,21 @@
 --[[
-defer: hand back tasks for whose name the worker has no handler. They are due again after a pause, and the attempt does not count.
-Tasks that are handed back in this way for `longestMs` are dead-lettered, but no schedules.
+defer: give tasks back for which the worker has no handler. They are due again after a pause, and the attempt does not count.
+A task that was first given back more than `longestMs` ago is dead-lettered; a schedule never is.
 
 KEYS[1]    due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]    leased  zset    <prefix>:delayed-task:{<partition>}:leased
 KEYS[3]    runs    hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[4]    dead    zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[5]    waits   string  <prefix>:delayed-task:{<partition>}:waits
-ARGV[1]    longestMs  int           time from the first to the last hand-back after which a task is dead-lettered, ms
-ARGV[2]    share      int 1..1000   share of the pause to wait, in thousandths. It is random, so that
+ARGV[1]    longestMs  int           time since it was first given back after which a task is dead-lettered, ms
+ARGV[2]    share      int 1..1000   part of the pause to wait, in thousandths. It is random, so that
                                     the workers do not take the task at the same time again and again
 ARGV[3]    error      str           error of the tasks that are dead-lettered
-ARGV[4..]  pairs      list(str)     id, token; 1 to 300 of them
+ARGV[4..]  pairs      list(str)     id of a task, token of its lease; 1 to 300 of them
 
 Returns {code, ...}
   code  0 | 1 | 2   0: the task is no longer leased to the worker, nothing was changed; also if another worker dead-lettered it,
-                    because its lease had ended | 1: handed back | 2: dead-lettered
+                    because its lease had ended | 1: given back | 2: dead-lettered
 
 O(n log m). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: the first reply, until another call
 takes or changes the task.
@@ -34,12 +34,12 @@ redis.call('ZCARD', KEYS[4])
 for i, id in ipairs(ids) do
   local run = parse_run(runs[i])
   local ours = run.token == ARGV[2 * i + 3]
-  -- A dead letter keeps the token of its last lease. So the error shows if this call has dead-lettered the task.
-  -- The next task of an id follows when the lease ends.
+  -- In a replay, the token alone does not show that the first call has dead-lettered the task, so the error is compared, too.
+  -- State 'a' means that another task follows under this id when the lease ends.
   reply[i] = ours and ((run.state == 'b' or run.state == 'a') and 1 or run.state == 'd' and run.problem == ARGV[3] and 2) or 0
   if ours and run.state == 'l' then
     local since = run.unknown > 0 and run.unknown or now_ms
-    -- A schedule, whose id begins with byte 1, would end with it.
+    -- The id of a schedule begins with byte 1. A schedule must go on, so it is never dead-lettered.
     local dies = now_ms - since >= tonumber(ARGV[1]) and string.byte(id) > 1
     reply[i], gone[#gone + 1], texts[#texts + 1] = dies and 2 or 1, id, id
     if dies then

@@ -1,24 +1,24 @@
 --[[
-explain: read what a waiting task waits for, or who runs it.
+explain: read what a waiting task waits for, or which worker runs it.
 
 KEYS[1]  due     zset  <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  heads   hash  <prefix>:delayed-task:{<partition>}:heads
 KEYS[3]  tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[4]  lines   zset  <prefix>:delayed-task:{<partition>}:lines
 KEYS[5]  pauses  hash  <prefix>:delayed-task:{<partition>}:pauses   paused groups
-KEYS[6]  places  zset  <prefix>:delayed-task:{<partition>}:places   '<group>\n<id>' of the tasks of groups that run
+KEYS[6]  places  zset  <prefix>:delayed-task:{<partition>}:places   '<group>\n<id>' of the running tasks of groups
 KEYS[7]  rates   zset  <prefix>:delayed-task:{<partition>}:rates    group -> ms until which its rate is used up
 KEYS[8]  runs    hash  <prefix>:delayed-task:{<partition>}:runs
 ARGV[1]  id      str
 
 Returns {now, ahead, groupPaused, groupRunning, groupSpentMs, groupHeldMs, token}
   now           int  Redis' time, ms
-  ahead         int  tasks that are before it: in its partition, or, if it waits for the turn of its group, in its group
+  ahead         int  number of tasks that come before it: in its partition, or in its group if it waits for other tasks of its group
   groupPaused   int  1 if its group is paused | 0
-  groupRunning  int  tasks of its group that run, if the queue limits them
-  groupSpentMs  int  ms until which the rate of its group is used up; 0 if it is not
-  groupHeldMs   int  ms at which workers look at its group again, because it may start nothing now; 0 if it may
-  token         str  token of the take that has leased it, or had; '' if it was never taken
+  groupRunning  int  number of running tasks of its group, if the queue limits them
+  groupSpentMs  int  ms until which the rate of its group is used up; 0 if the group may start a task
+  groupHeldMs   int  ms at which workers look at its group again; 0 if the group may start a task now
+  token         str  token of its last lease; '' if no worker has taken it yet
 
 O(log n). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]

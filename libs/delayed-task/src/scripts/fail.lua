@@ -1,6 +1,6 @@
 --[[
-fail: settle an attempt that did not succeed. The task becomes due again after a delay, or is dead-lettered. If it has a next one, that
-follows.
+fail: store the result of an attempt that did not succeed. The task becomes due again after a delay, or is dead-lettered.
+If `schedule` has stored a task that follows under the same id, that task becomes due instead.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -9,14 +9,14 @@ KEYS[4]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead    zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1]  id       str
-ARGV[2]  token    str
+ARGV[2]  token    str  identifies the lease
 ARGV[3]  delayMs  int >= 0  time until the next attempt, ms
 ARGV[4]  verdict  str       'retry': the attempt counts, and the task is dead-lettered after its last one |
                             'postpone': the attempt does not count | 'dead-letter': the task is dead-lettered
-ARGV[5]  error    str       kept with the task, unless it is postponed
+ARGV[5]  error    str       stored with the task, except for 'postpone'
 
 Returns status
-  status  'retried' | 'dead' | 'lost'   lost: the task is no longer leased to the worker, nothing was changed; also if another
+  status  'retried' | 'dead' | 'lost'   lost: the task is no longer leased to the worker, so nothing was changed; also if another
                                         worker dead-lettered it, because its lease had ended
 
 O(log n). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: the first reply, until another call
@@ -35,7 +35,7 @@ redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[5])
 if not record or run.token ~= ARGV[2] then return 'lost' end
 if run.state == 'r' or run.state == 'w' then return 'retried' end
--- A dead letter keeps the token of its last lease. So the error shows if this call has dead-lettered the task.
+-- In a replay, the token alone does not show that the first call has dead-lettered the task, so the error is compared, too.
 if run.state == 'd' and run.problem == ARGV[5] then return 'dead' end
 local ends = has_next(text, ARGV[2])
 if run.state ~= 'l' and not ends then return 'lost' end

@@ -1,5 +1,6 @@
 --[[
-fire: schedule the task of a slot of a schedule that this worker has taken, and make the schedule due again at its next slot.
+fire: create the task of a schedule that this worker has taken, and make the schedule due again at its next slot.
+A slot is one of the times at which a schedule creates a task.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  lines   zset    <prefix>:delayed-task:{<partition>}:lines
@@ -9,14 +10,14 @@ KEYS[5]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
 KEYS[6]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[7]  waits   string  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1]  id      str     id of the schedule
-ARGV[2]  token   str
-ARGV[3]  taskId  str     id of the task of the slot. If a task has it, that one stays
-ARGV[4]  record  str     record of that task
-ARGV[5]  slotMs  int     when that task is due, ms
-ARGV[6]  nextMs  int     the next slot, ms
+ARGV[2]  token   str  identifies the lease
+ARGV[3]  taskId  str     id of the task to create. An existing task with this id stays
+ARGV[4]  record  str     its name, settings and payload as one text
+ARGV[5]  slotMs  int     when the task is due, ms
+ARGV[6]  nextMs  int     the next slot of the schedule, ms
 
 Returns status
-  status  'fired' | 'lost'   lost: the schedule is no longer leased to the worker, nothing was changed
+  status  'fired' | 'lost'   lost: the schedule is no longer leased to the worker, so nothing was changed
 
 O(log n). TTL: none. Clock: Redis. Replay: fired again, until another call takes, replaces or removes the schedule.
 ]]

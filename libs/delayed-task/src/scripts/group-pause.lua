@@ -23,14 +23,14 @@ local mark = redis.call('GET', KEYS[4])
 redis.call('HLEN', KEYS[3])
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 if ARGV[2] == 'pause' then
-  -- If the head is due, the next `take` looks at the group.
+  -- Only the next task of a group is in `due` at its time. When it is due, `take` notices the pause.
   redis.call('HSET', KEYS[3], ARGV[1], '1')
   return 1
 end
 if is_mute(KEYS[4]) then return redis.error_reply(MUTE) end
 redis.call('HDEL', KEYS[3], ARGV[1])
 if tonumber(at or 0) ~= PAUSED then return 0 end
--- It was due when it was held.
+-- `take` had set this task aside when it was due, so it is due now.
 redis.call('ZADD', KEYS[1], now_ms, head)
 if must_wake(mark, now_ms) then
   redis.call('SET', KEYS[4], string.format('%.0f', now_ms), 'PX', WAITS_MS)

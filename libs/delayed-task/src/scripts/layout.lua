@@ -1,12 +1,12 @@
 --[[
-layout: store the number of partitions of a queue, or return the number that was stored first.
+layout: store the number of partitions of a queue, unless one is stored already.
 
 KEYS[1]  layout      string(int)  <prefix>:delayed-task:{<queue>}:layout
 ARGV[1]  partitions  int >= 1
 ARGV[2]  keepMs      int >= 1     how long the number is kept, ms
 
 Returns partitions
-  partitions  int  the number that was stored first
+  partitions  int  the stored number
 
 O(1). TTL: keepMs, from each call. Clock: none. Replay: returns the same number.
 ]]

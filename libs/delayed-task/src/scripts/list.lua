@@ -4,17 +4,17 @@ list: read a page of the tasks of a partition that are in one state, by their ti
 KEYS[1]  place  zset  <prefix>:delayed-task:{<partition>}:due, leased or dead
 KEYS[2]  tasks  hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[3]  runs   hash  <prefix>:delayed-task:{<partition>}:runs
-ARGV[1]  untilMs  int         ms of the last task to read; a later time than Redis' counts as Redis' time; -1: no end
-ARGV[2]  afterMs  int         ms of the last task that was read before; 0 to begin
-ARGV[3]  afterId  str         id of that task, which may be gone by now; '' to begin
-ARGV[4]  limit    int 1..256  most tasks
+ARGV[1]  untilMs  int         tasks with a later time than this one are left out, ms; at most Redis' time; -1: no limit
+ARGV[2]  afterMs  int         time of the task that the last call read last, ms; 0 for the first call
+ARGV[3]  afterId  str         id of that task, which may be gone by now; '' for the first call
+ARGV[4]  limit    int 1..256  maximum number of tasks
 
 Returns {untilMs, id, atMs, record, run, ...}
-  untilMs  int  argument of the next call. It leaves out tasks that are dead-lettered later, so that the pages end
+  untilMs  int  argument of the next call, so that tasks which are dead-lettered meanwhile are left out, and the pages end
   id       str  id of the task
-  atMs     str  when the task is due, when its lease ends, or when it was dead-lettered, ms; for a task in the line of its group, 2^52 more
-  record   str  value in `tasks`; '' if it is lost
-  run      str  value in `runs`; '' if it is lost
+  atMs     str  when the task is due, when its lease ends, or when it was dead-lettered, ms; 2^52 more if it waits for its group's turn
+  record   str  value in `tasks`; '' if Redis has lost it
+  run      str  value in `runs`; '' if Redis has lost it
 
 O(log² n + limit). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]

@@ -1,24 +1,24 @@
 --[[
-look: read what an operator asks about a partition: its numbers, who works on it, and what holds it up.
+look: read the state of a partition for an operator: numbers of tasks, number of workers, and limits that delay tasks.
 
 KEYS[1]  due     zset  <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[3]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
-KEYS[4]  waits   string  <prefix>:delayed-task:{<partition>}:waits   its name is that of the channel of the workers
-KEYS[5]  starts  string(int)  <prefix>:delayed-task:{<partition>}:starts   tasks that were taken since the window began
+KEYS[4]  waits   string  <prefix>:delayed-task:{<partition>}:waits   workers listen to a channel of the same name
+KEYS[5]  starts  string(int)  <prefix>:delayed-task:{<partition>}:starts   number of tasks that have started in the window of the rate limit
 KEYS[6]  pauses  hash  <prefix>:delayed-task:{<partition>}:pauses   paused groups
-ARGV[1]  most      int  most tasks of all workers in a window; 0: any number
-ARGV[2]  windowMs  int  length of the window, ms; 0 without one
+ARGV[1]  most      int  maximum number of tasks that may start in a window; 0: any number
+ARGV[2]  windowMs  int  length of the window, ms; 0 without a limit
 
 Returns {waiting, overdue, running, dead, lateMs, ended, listeners, startsLeft, windowLeftMs, groups, ...}
-  waiting       int  as in `stats`, like the next four
+  waiting       int  this and the next four are those of the script `stats`
   overdue       int
   running       int
   dead          int
   lateMs        int
   ended         int  leased tasks whose lease has ended
-  listeners     int  processes whose workers listen; -1 if the user may not ask
-  startsLeft    int  tasks that may start in this window; -1 for any number
+  listeners     int  number of processes whose workers listen; -1 if the Redis user may not ask
+  startsLeft    int  number of tasks that may still start in this window; -1 for any number
   windowLeftMs  int  ms until the window ends; 0 without a limit
   groups        str  names of up to 100 paused groups
 

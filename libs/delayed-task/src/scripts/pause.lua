@@ -1,7 +1,7 @@
 --[[
-pause: pause or resume a queue, or read whether it is paused.
+pause: pause or resume a queue, or read if it is paused.
 
-KEYS[1]  paused  string  <prefix>:delayed-task:{<queue>}:paused   '1' while the queue is paused; also the channel
+KEYS[1]  paused  string  <prefix>:delayed-task:{<queue>}:paused   '1' while the queue is paused; also the name of the workers' channel
 ARGV[1]  action  str     'pause' | 'resume' | 'read'
 
 Returns paused

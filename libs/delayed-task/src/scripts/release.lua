@@ -1,17 +1,17 @@
 --[[
-release: hand back tasks that were taken and not finished. They are due again, and the attempt does not count.
+release: give back tasks that a worker has taken and not finished. They are due again, and the attempt does not count.
 
 KEYS[1]    due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]    leased  zset    <prefix>:delayed-task:{<partition>}:leased
 KEYS[3]    runs    hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[4]    waits   string  <prefix>:delayed-task:{<partition>}:waits
-ARGV[1..]  pairs   list(str)  id, token; 1 to 300 of them
+ARGV[1..]  pairs   list(str)  id of a task, token of its lease; 1 to 300 of them
 
 Returns {released, id, ...}
-  released  int  number of tasks that were handed back
-  id        str  id of a task that is gone, or no longer leased to the worker
+  released  int  number of tasks that were given back
+  id        str  id of a task that does not exist, or is no longer leased to the worker
 
-O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts the tasks again that the first call handed back, until
+O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts the tasks again that the first call gave back, until
 another call takes or changes them.
 ]]
 -- @include writes

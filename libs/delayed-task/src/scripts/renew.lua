@@ -4,11 +4,11 @@ renew: extend the leases of a worker.
 KEYS[1]    leased   zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[2]    runs     hash  <prefix>:delayed-task:{<partition>}:runs
 ARGV[1]    leaseMs  int        length of the lease from now, ms
-ARGV[2..]  pairs    list(str)  id, token; 1 to 300 of them
+ARGV[2..]  pairs    list(str)  id of a task, token of its lease; 1 to 300 of them
 
 Returns {renewed, id, ...}
   renewed  int  number of tasks that are still leased to the worker
-  id       str  id of a task that is gone, or no longer leased to the worker
+  id       str  id of a task that does not exist, or is no longer leased to the worker
 
 O(n log m). TTL: none. Clock: Redis. Replay: renews again.
 ]]

@@ -9,18 +9,18 @@ KEYS[5]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks
 KEYS[6]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[7]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[8]  waits      string  <prefix>:delayed-task:{<partition>}:waits
-KEYS[9]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+KEYS[9]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>   the reply of this call
 ARGV[1]  id           str
-ARGV[2]  when         str   'd<ms>' for a delay, 'a<ms>' for an instant
+ARGV[2]  when         str   'd<ms>' for a delay, 'a<ms>' for a time since 1970
 ARGV[3]  from         str   'due': a waiting task | 'dead': a dead letter, which starts again at attempt 1
-ARGV[4]  operationMs  int   how long the reply is kept for a replay, ms
+ARGV[4]  operationMs  int   how long the reply is stored, so that a replay can return it, ms
 
 Returns {runAtMs, status}
-  runAtMs  int  new due time, ms; 0 unless the task was moved
-  status   'moved' | 'running' and 'dead': the task is leased, also if the lease has ended, or a dead letter, and stays |
-           'unknown': there is no such task; with ARGV[3] 'dead', no such dead letter
+  runAtMs  int  new due time, ms; 0 unless the status is 'moved'
+  status   'moved' | 'running': a worker has the task, or had it until its lease ended; nothing was changed | 'dead': the task is a
+           dead letter; nothing was changed | 'unknown': no task has the id; with ARGV[3] 'dead', no dead letter has the id
 
-O(log n). TTL: the operation's. Clock: Redis. Replay: returns moved again while the operation is kept.
+O(log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: returns moved again while the stored reply is kept.
 ]]
 -- @include clock
 -- @include writes

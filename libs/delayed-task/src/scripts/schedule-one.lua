@@ -1,21 +1,21 @@
 --[[
-schedule-one: add one task to a partition, unless the id exists. Wake the partition's workers if the task is due before the time that
-they wait for. If the id exists, the caller must use `schedule`.
+schedule-one: add one task to a partition, unless the id exists. Wakes the workers if the task is due before the time until which
+they sleep. If the id exists, the caller must use `schedule`.
 
 KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due      id -> ms when it is due
-KEYS[2]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
-KEYS[3]  waits      string  <prefix>:delayed-task:{<partition>}:waits    ms until which all workers look again; also the channel
-KEYS[4]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+KEYS[2]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record: name, settings, payload and due time as one text
+KEYS[3]  waits      string  <prefix>:delayed-task:{<partition>}:waits    latest time at which workers wake up, ms; also their channel
+KEYS[4]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>   the reply of this call
 ARGV[1]  id           str
-ARGV[2]  when         str   'd<ms>' for a delay or 'a<ms>' for an instant
-ARGV[3]  record       str
-ARGV[4]  operationMs  int   how long the reply is kept for a replay, ms
+ARGV[2]  when         str   'd<ms>' for a delay or 'a<ms>' for a time since 1970
+ARGV[3]  record       str   name, settings and payload as one text
+ARGV[4]  operationMs  int   how long the reply is stored, so that a replay can return it, ms
 
 Returns runAtMs
   runAtMs  int  when the task is due, ms; -1 if the id exists, and nothing was changed
 
-O(log m). TTL: none for the task; operationMs for the operation. Clock: Redis. Replay: while the operation is kept, schedules nothing
-again; returns the first reply.
+O(log m). TTL: none for the task; operationMs for the stored reply. Clock: Redis. Replay: while the stored reply is kept, schedules
+nothing, and returns the first reply.
 ]]
 local first = redis.call('GET', KEYS[4])
 if first then return tonumber(first) or -1 end
@@ -28,7 +28,7 @@ if kind == 'd' then
   due = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000 + due
 end
 due = tonumber(due)
--- As the shared part `wake` does, without its functions.
+-- A fast copy of what the shared part `wake` does.
 local latest = tonumber(mark or '')
 local wakes = not latest or due < latest
 local known, allowed = true, true
@@ -36,13 +36,14 @@ if wakes then known, allowed = pcall(redis.acl_check_cmd, 'SPUBLISH', KEYS[3], '
 if known and not allowed then
   return redis.error_reply('NOTALLOWED the Redis user needs permission for SPUBLISH and for the channels of this lib; nothing was changed')
 end
--- Redis does not roll back the first write when it refuses a later one. If it refuses the first one, ZADD, nothing was changed.
+-- Redis does not roll back, so the permissions for the later writes are checked here. If Redis refuses the first write, ZADD, nothing was
+-- changed.
 if not redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') or not redis.acl_check_cmd('SET', KEYS[4], 'v') then
   return redis.error_reply('NOTALLOWED the Redis user needs permission for ZADD, HSET and SET; nothing was changed')
 end
 local text = string.format('%.0f', due)
 redis.call('ZADD', KEYS[1], text, ARGV[1])
--- The record ends with the due time, so that a sweep can restore a task whose entry in `due` is lost.
+-- The stored text ends with the due time, so that the cleanup can repair a task whose entry in `due` is lost.
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. '\n' .. text)
 redis.call('SET', KEYS[4], text, 'PX', ARGV[4])
 if wakes then

@@ -1,25 +1,26 @@
 --[[
-schedule: add tasks to a partition. Wake the partition's workers if a task is due before the time that the workers wait for.
+schedule: add tasks to a partition. Wakes the workers if a task is due before the time until which they sleep.
 
 KEYS[1]    due        zset    <prefix>:delayed-task:{<partition>}:due      id -> ms when it is due
-KEYS[2]    lines      zset    <prefix>:delayed-task:{<partition>}:lines    tasks that wait for the turn of their group
-KEYS[3]    heads      hash    <prefix>:delayed-task:{<partition>}:heads    group -> id of the task whose turn is next
+KEYS[2]    lines      zset    <prefix>:delayed-task:{<partition>}:lines    tasks that wait for other tasks of their group
+KEYS[3]    heads      hash    <prefix>:delayed-task:{<partition>}:heads    group -> id of its next task
 KEYS[4]    leased     zset    <prefix>:delayed-task:{<partition>}:leased   id -> ms when its lease ends
-KEYS[5]    tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
-KEYS[6]    runs       hash    <prefix>:delayed-task:{<partition>}:runs     id -> attempts and token
+KEYS[5]    tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record: name, settings, payload and due time as one text
+KEYS[6]    runs       hash    <prefix>:delayed-task:{<partition>}:runs     id -> data of its attempts, such as the token of the lease
 KEYS[7]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id -> ms when it was dead-lettered
-KEYS[8]    waits      string  <prefix>:delayed-task:{<partition>}:waits    ms until which workers wait; also the channel
-KEYS[9]    operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+KEYS[8]    waits      string  <prefix>:delayed-task:{<partition>}:waits    latest time at which workers wake up, ms; also their channel
+KEYS[9]    operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>   the reply of this call
 ARGV[1]    conflict     str        'keep' | 'replace' | 'after', for ids that exist
-ARGV[2]    operationMs  int        how long the reply is kept for a replay, ms
-ARGV[3..]  tasks        list(str)  id, 'd<ms>' for a delay or 'a<ms>' for an instant, record; 1 to 300 tasks
+ARGV[2]    operationMs  int        how long the reply is stored, so that a replay can return it, ms
+ARGV[3..]  tasks        list(str)  id, 'd<ms>' for a delay or 'a<ms>' for a time since 1970, record; 1 to 300 tasks
 
 Returns {code, runAtMs, ...}
-  code   0 follows the attempt that runs | 1 scheduled | 2 replaced | 3 kept, the existing task stays
+  code   0: the task follows when the running task of the same id has ended | 1: scheduled | 2: replaced the existing task |
+         3: the existing task was kept
   runAtMs  int   when the task is due, ms; 0 for a kept task that is not waiting
 
-O(n log m). TTL: none for tasks; operationMs for the operation. Clock: Redis. Replay: while the operation is kept, schedules
-nothing again; returns the first reply, but with the present due time of a kept task.
+O(n log m). TTL: none for tasks; operationMs for the stored reply. Clock: Redis. Replay: while the stored reply is kept, schedules
+nothing, and returns the first reply, but with the present due time of a kept task.
 ]]
 -- @include clock
 -- @include writes
@@ -27,16 +28,17 @@ nothing again; returns the first reply, but with the present due time of a kept 
 -- @include due
 -- @include lines
 local ids, dues, known, seen, adds, records, reply = {}, {}, nil, {}, {}, {}, {}
--- Groups of the tasks, and the records that this call has added so far.
+-- `grouped` has the group of each task by its position. `written` has the records by id that this call has stored so far.
 local grouped, written = {}, {}
 local find, byte = string.find, string.byte
 local count, added, earliest = 0, 0, nil
--- True if a task is kept, replaces or follows one, or has a group. The second one: if the tasks cannot go to `due` in one command.
+-- `any_other` is true if some task is not simply new: the id exists, or the task has a group. `one_by_one` is true if the tasks cannot be
+-- added to `due` in one command.
 local any_other, one_by_one = false, false
 
 -- Reads the ids and due times. Returns an error if a task is invalid.
 local function read_tasks()
-  -- Most tasks of a call are due at the same time: it is parsed once, and below written once.
+  -- Most tasks of a call are due at the same time, so the text of the last time is not parsed again.
   local when, due
   for i = 3, #ARGV, 3 do
     if not ARGV[i + 2] then return redis.error_reply('BADTASK the last task is incomplete; nothing was scheduled') end
@@ -57,8 +59,8 @@ local function due_before(id)
   return ms < IN_LINE and ms or ms - IN_LINE
 end
 
--- `first_ms`: for one task, when it is due, because another call with its operationId may ask for another time; for several, when
--- they were scheduled. `schedule-one` keeps no code.
+-- Makes the reply from the stored reply of an earlier call. `first_ms` is the due time if that call had one task; otherwise the time of
+-- that call. `first_codes` is empty if the script `schedule-one` has stored the reply.
 local function repeat_answers(first_ms, first_codes)
   for i, id in ipairs(ids) do
     local code, n = tonumber(string.sub(first_codes, i, i)) or 1, #reply
@@ -72,27 +74,28 @@ local function is_running(id)
   return redis.call('ZSCORE', KEYS[4], id) and redis.call('HEXISTS', KEYS[6], id) == 1
 end
 
--- Decides for each task whether to add, replace or keep it, and notes the writes and the reply.
+-- Decides for each task if it is added, or replaces a task, or if the existing task is kept. Prepares the writes and the reply.
 local function decide(on_conflict)
   local text, text_ms
   for i = 1, count do
     local id, due = ids[i], dues[i]
     local code = (known[i] or seen[id]) and on_conflict or 1
     if code == 0 and not is_running(id) then code = 2 end
-    -- A schedule whose slot is over may have had the task of that slot. The caller looks for the next slot.
+    -- The id of a schedule begins with byte 1. If its next time is over, its task may exist already, so nothing is stored, and the caller
+    -- computes the next time.
     if due <= now_ms and byte(id) == 1 then code = 3 end
     if code > 2 then
       due = due_before(id)
     else
       if due ~= text_ms then text, text_ms = string.format('%.0f', due), due end
       local record = ARGV[3 * i + 2]
-      -- Most records have no '@'. To look for it costs less than a pattern.
+      -- Only records of tasks with a group have an '@'. A plain search for it is faster than the pattern.
       if find(record, '@', 1, true) then grouped[i] = group_of(record) end
       if code ~= 1 or grouped[i] then
         any_other, one_by_one = true, one_by_one or code == 0 or grouped[i] ~= nil
       end
       adds[added + 1], adds[added + 2] = text, id
-      -- The record ends with the due time, so that a sweep can restore a task whose entry in `due` is lost.
+      -- The stored text ends with the due time, so that the cleanup can repair a task whose entry in `due` is lost.
       records[added + 1], records[added + 2] = id, record .. '\n' .. text
       seen[id], added = due, added + 2
       if not earliest or due < earliest then earliest = due end
@@ -102,11 +105,12 @@ local function decide(on_conflict)
   end
 end
 
--- Removes the task that the i-th task replaces. If tasks go one by one, adds the i-th task to `due`.
+-- Removes the task that the i-th task replaces. If `one_by_one` is true, also adds the i-th task to `due`.
 local function write_task(i, code)
   local id = ids[i]
   if code == 0 then
-    -- The task runs. Its record becomes that of the next one, which follows the attempt: see the shared part `next`.
+    -- The existing task is running. State 'a' means that the new task, whose record replaces that of the old one, follows it (see
+    -- next.lua).
     redis.call('HSET', KEYS[6], id, (string.gsub(redis.call('HGET', KEYS[6], id), '^(%d+) l ', '%1 a ', 1)))
     return
   end

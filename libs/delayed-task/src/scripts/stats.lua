@@ -6,10 +6,10 @@ KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[3]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
 
 Returns {waiting, overdue, running, dead, lateMs}
-  waiting  int  tasks in `due`, including overdue tasks; and those whose turn comes because an attempt has ended, see `next`
-  overdue  int  waiting tasks that are due and not taken yet
-  running  int  leased tasks, also if the lease has ended
-  dead     int  dead letters
+  waiting  int  number of tasks that wait for an attempt, including overdue tasks
+  overdue  int  number of waiting tasks that are due already
+  running  int  number of leased tasks, also if the lease has ended
+  dead     int  number of dead letters
   lateMs   int  time since the first overdue task was due, ms; 0 if no task is overdue
 
 O(log n). TTL: untouched. Clock: Redis. Replay: reads again.

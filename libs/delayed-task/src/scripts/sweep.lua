@@ -1,5 +1,5 @@
 --[[
-sweep: delete dead letters after their retention, and repair tasks that are incomplete, for example after an eviction.
+sweep: delete dead letters after their retention, and repair tasks that Redis has partly lost, for example by an eviction.
 
 KEYS[1]  due     zset  <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  lines   zset  <prefix>:delayed-task:{<partition>}:lines
@@ -11,15 +11,15 @@ KEYS[7]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
 KEYS[8]  waits   string  <prefix>:delayed-task:{<partition>}:waits; only the name of the channel
 ARGV[1]  retentionMs  int         how long a dead letter is kept, ms
 ARGV[2]  leaseMs      int         new lease of a running task whose entry in `leased` is lost, ms
-ARGV[3]  taskCursor   str         where the last call stopped in `tasks`; '0' to begin
-ARGV[4]  runCursor    str         where the last call stopped in `runs`; '0' to begin
-ARGV[5]  count        int 1..256  entries of `tasks` and of `runs` to look at, approximately; most dead letters to delete
+ARGV[3]  taskCursor   str         where the last call stopped in `tasks`; '0' for the first call
+ARGV[4]  runCursor    str         where the last call stopped in `runs`; '0' for the first call
+ARGV[5]  count        int 1..256  entries of `tasks` and of `runs` to read, approximately; maximum number of dead letters to delete
 
 Returns {expired, restored, dropped, taskCursor, runCursor}
-  expired     int  dead letters that were deleted
-  restored    int  tasks that were in none of the zsets, and are waiting, leased or dead-lettered again; and groups that had lost
-                   their head, and have one again
-  dropped     int  entries in `runs` that had no task, and were deleted with their leases
+  expired     int  number of dead letters that were deleted
+  restored    int  number of tasks that were missing in all of `due`, `leased` and `dead`, and were added again; and of groups that had
+                   lost their next task, and got one
+  dropped     int  number of entries in `runs` that had no task, and were deleted with their leases
   taskCursor  str  argument of the next call; '0' after the last task
   runCursor   str  argument of the next call; '0' after the last run
 
@@ -31,7 +31,7 @@ O(count log n). TTL: none. Clock: Redis. Replay: sweeps again from the same curs
 -- @include lines
 local restored, dropped = 0, 0
 
--- Lets a group go on whose head is lost.
+-- Gives a group a next task if it has lost it. Otherwise no task of the group would start any more.
 local function repair_line(id, group, ms)
   redis.call('ZADD', KEYS[2], 0, line_member(group, ms, id))
   local head = redis.call('HGET', KEYS[3], group)
@@ -82,6 +82,6 @@ for _, id in ipairs(old) do
   redis.call('HDEL', KEYS[5], id)
   redis.call('HDEL', KEYS[6], id)
 end
--- The restored tasks may be due at any time.
+-- A repaired task may be due earlier than the time until which the workers sleep.
 if restored > 0 then redis.pcall('SPUBLISH', KEYS[8], 'due') end
 return { #old, restored, dropped, tasks[1], runs[1] }

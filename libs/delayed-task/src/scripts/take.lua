@@ -1,7 +1,7 @@
 --[[
-take: lease due tasks to a worker, first the tasks whose earlier lease has ended, up to 16 MiB of records. Tasks whose lease ended
-in their last attempt are dead-lettered instead. Groups take turns: a take has one task of each group that is due, and more only if it
-would have fewer than `limit` tasks. The tasks of a group that is paused, full or too fast stay, and are looked at again later.
+take: lease due tasks to a worker, up to 16 MiB of them, first the tasks whose earlier lease has ended. A task whose lease ended in its
+last attempt is dead-lettered instead. Groups take turns: the worker gets one due task of each group, and further tasks of a group only if
+it has fewer than `limit` tasks then. If a group is paused or has reached a limit, its tasks wait, and are looked at again later.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  lines   zset  <prefix>:delayed-task:{<partition>}:lines
@@ -11,20 +11,20 @@ KEYS[5]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
 KEYS[6]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[7]  dead    zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[8]  waits   string  <prefix>:delayed-task:{<partition>}:waits
-KEYS[9]  taken   string  <prefix>:delayed-task:{<partition>}:taken:<worker>   token and ids of the worker's last take
-KEYS[10] starts  string(int)  <prefix>:delayed-task:{<partition>}:starts   tasks that were taken since the window began
+KEYS[9]  taken   string  <prefix>:delayed-task:{<partition>}:taken:<worker>   token and tasks of the worker's last call, for a replay
+KEYS[10] starts  string(int)  <prefix>:delayed-task:{<partition>}:starts   number of tasks that have started in the window of the rate limit
 KEYS[11] pauses  hash  <prefix>:delayed-task:{<partition>}:pauses   paused groups
-KEYS[12] places  zset  <prefix>:delayed-task:{<partition>}:places   '<group>\n<id>' of the tasks of groups that run
+KEYS[12] places  zset  <prefix>:delayed-task:{<partition>}:places   '<group>\n<id>' of the running tasks of groups
 KEYS[13] rates   zset  <prefix>:delayed-task:{<partition>}:rates    group -> ms until which its rate is used up
-ARGV[1]  token    str         token of this take, which is stored with each lease
-ARGV[2]  limit    int 1..256  most tasks
+ARGV[1]  token    str         identifies this call and the leases that it makes
+ARGV[2]  limit    int 1..256  maximum number of tasks
 ARGV[3]  leaseMs  int         length of the leases, ms
-ARGV[4]  most     int         most tasks of all workers in a window; 0: any number
-ARGV[5]  windowMs int         length of the window, which the first task begins, ms; 0 without one
-ARGV[6]  groupMost      int   most tasks of a group that run; 0: any number
-ARGV[7]  groupStarts    int   tasks of a group that start at once, and then in each groupWindowMs; 0: any number
+ARGV[4]  most     int         maximum number of tasks that all workers may start in a window; 0: any number
+ARGV[5]  windowMs int         length of the window, which begins with its first task, ms; 0 without a limit
+ARGV[6]  groupMost      int   maximum number of running tasks of a group; 0: any number
+ARGV[7]  groupStarts    int   number of tasks of a group that may start at once, and later in each groupWindowMs; 0: any number
 ARGV[8]  groupWindowMs  int   ms; 0 without groupStarts
-ARGV[9..] ended  list(str)    members of `places` whose tasks have ended, at most 256: their groups are looked at now
+ARGV[9..] ended  list(str)    members of `places` whose tasks have ended, at most 256, so that other tasks of their groups may start
 
 Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, last, group, ...}
   now      int  Redis' time, ms
@@ -40,7 +40,7 @@ Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, l
   group    str  its group; '' without one
 
 O(limit log n + limit groupMost). TTL: leaseMs for `taken`, a minute for `waits`, windowMs for `starts`, twice groupWindowMs for
-`rates`. Clock: Redis. Replay: while `taken` is kept, the tasks of the first call that are still leased with the token, and those
+`rates`. Clock: Redis. Replay: while `taken` is kept, returns the tasks of the first call that are still leased by it, and those
 that it dead-lettered.
 ]]
 -- @include clock
@@ -53,17 +53,17 @@ that it dead-lettered.
 -- @include bury
 -- @include records
 local NEVER = 9007199254740991
--- As text, which Redis does not format again for each task.
+-- Formatted once here, because Redis would format a number again for each task.
 local lease_end = string.format('%.0f', now_ms + ARGV[3])
 local limit, reply, taken, leases, texts = tonumber(ARGV[2]), { now_ms, 0, 0 }, {}, {}, {}
--- Tasks without a record, and those that follow one whose lease has ended: id and record of each.
+-- `lost` has the ids of leases whose task is gone. `nexts` has id and record of each task that follows such a task under the same id.
 local lost, nexts = {}, {}
--- Groups whose head this take has; most tasks in a window, and those that it starts. A schedule starts none.
+-- Groups from which this call took a task; and for the rate limit the maximum number of starts and those of this call (schedules excluded).
 local turns, most, starts = {}, tonumber(ARGV[4]), 0
 local limits = limits_of(KEYS[11], KEYS[12], KEYS[13], KEYS[4], ARGV[6], ARGV[7], ARGV[8])
 
--- Returns the ids of tasks whose lease has ended and then of due tasks; for each id its due time as text, or false if its lease
--- has ended; and the number of ended leases.
+-- Returns the ids of tasks to take: first those whose lease has ended, then the due ones. Also returns the due time of each as text, or
+-- false if its lease has ended, and the number of ended leases.
 local function find_tasks()
   local ids, dues = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now_ms, 'LIMIT', 0, limit), {}
   local ended = #ids
@@ -87,23 +87,23 @@ local function take_task(id, record, run, due)
     return
   end
   if not due and run.attempt >= attempts_of(record) then return bury(KEYS[4], KEYS[6], KEYS[7], id, record, run) end
-  -- No task that is due has such a run. It is that of an earlier task with this id, whose record was evicted.
+  -- A task that is due cannot be leased or dead-lettered, so this is data of an earlier task with the same id.
   if due and (run.state == 'd' or run.state == 'l') then run = NEW_RUN end
   local n = #leases
-  -- As in `schedule`: a look for '@' costs less than the pattern.
+  -- Only records of tasks with a group have an '@'. A plain search for it is faster than the pattern.
   local group = string.find(record, '@', 1, true) and group_of(record)
   if group and due then
-    -- In `due`, a head has the time when its turn came.
+    -- For a task of a group, `due` has the time when its turn came, so the time when it was due is read from its record.
     due = run == NEW_RUN and string.match(record, '%d+$') or string.format('%.0f', run.due)
     if not may_start(limits, group, due, id) then return end
     turns[#turns + 1], turns[#turns + 2] = group, id
   end
   if group then count_start(limits, group, id, not due) end
-  -- A task that was handed back keeps its first due time.
+  -- A task that a worker gave back keeps the time when it was due first.
   local runs_at = run.state ~= 'b' and tonumber(due) or run.due
   leases[n + 1], leases[n + 2], texts[n + 1] = lease_end, id, id
   if run == NEW_RUN then
-    -- The result of `format_run`, but faster.
+    -- A fast copy of `format_run` for the first attempt of a task.
     texts[n + 2] = '1 l ' .. ARGV[1] .. ' ' .. (due or string.format('%.0f', runs_at)) .. ' 0 0 '
   else
     texts[n + 2] = format_run(run.attempt + 1, 'l', ARGV[1], runs_at, run.failed, run.unknown, run.problem)
@@ -117,7 +117,7 @@ local function repeat_task(id, record, run)
   if run.state == 'd' and run.problem == LEASE_ENDED then
     add_buried(id, record, run.attempt)
   elseif run.state == 'l' and run.token == ARGV[1] then
-    -- Not a task that another one follows: its record is gone. The other one runs when the lease ends.
+    -- A task that another one follows (state 'a') is left out: Redis has only the data of the other one, which runs when the lease ends.
     add_task(id, record, run.attempt, run.due)
   end
 end
@@ -132,7 +132,7 @@ end
 local function write_take(due_count, most_due)
   if due_count > 0 then redis.call('ZREMRANGEBYRANK', KEYS[1], 0, due_count - 1) end
   put_back(limits, KEYS[1], KEYS[2], KEYS[3])
-  -- Only if no other head waits does a group get more than one.
+  -- A group gets more than one task only if no other task is due.
   local left = due_count < most_due and limit - #taken or 0
   if #turns > 0 then take_in_turns(KEYS[1], KEYS[2], KEYS[3], limits, turns, left, take_ids) end
   if #lost > 0 then

@@ -2,7 +2,7 @@
 -- @include task-record
 -- @include lines
 local LEASE_ENDED = 'the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis'
--- Ids of the tasks that this call dead-lettered; and of each its id, its name, its last attempt and its group.
+-- Tasks that this call has dead-lettered: `buried` has their ids; `buried_rows` has id, name, last attempt and group of each.
 local buried, buried_rows = {}, {}
 local function add_buried(id, record, attempt)
   local n = #buried_rows

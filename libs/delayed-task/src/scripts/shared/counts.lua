@@ -1,7 +1,7 @@
 -- @include clock
 -- @include in-line
--- Counts the tasks of a partition: those that wait, those of them that are due, those that run, the dead letters, and since when the
--- first task is due, ms; 0 if none is. `due`, `leased` and `dead` are keys.
+-- Returns the numbers of waiting, overdue, running and dead-lettered tasks of a partition, and for how long the first overdue task has been
+-- due, ms. `due`, `leased` and `dead` are keys.
 local function count_tasks(due, leased, dead)
   local behind = string.format('%.0f', IN_LINE)
   local head = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
@@ -12,7 +12,7 @@ local function count_tasks(due, leased, dead)
     first = math.min(first, in_line - IN_LINE)
     overdue = overdue + redis.call('ZCOUNT', due, behind, string.format('%.0f', IN_LINE + now_ms))
   end
-  -- These have the lease of the attempt that has ended, at 0.
+  -- A lease that ends at 0 stands for a task that waits to follow an attempt which has ended (see next.lua). It counts as waiting.
   local nexts = redis.call('ZCOUNT', leased, 0, 0)
   return redis.call('ZCARD', due) + nexts, overdue, redis.call('ZCARD', leased) - nexts, redis.call('ZCARD', dead),
     math.max(0, now_ms - first)

@@ -1,4 +1,4 @@
--- Compares byte by byte, as Redis does for members with the same score. The operator < of Lua depends on the locale.
+-- Compares two ids byte by byte, as Redis orders members with the same score. Lua's operator < would depend on the locale.
 local function is_after(member, id)
   for i = 1, math.max(#member, #id) do
     local one, other = string.byte(member, i) or -1, string.byte(id, i) or -1
@@ -6,8 +6,8 @@ local function is_after(member, id)
   end
   return false
 end
--- Returns the first rank from `low` to below `high` whose member comes after `id`; `high` if there is no such member. All these
--- members have the same score.
+-- Searches the ranks from `low` to below `high` of a sorted set, whose members all have the same score. Returns the first rank whose member
+-- comes after `id`; `high` if there is none.
 local function rank_after(low, high, id, member_at)
   while low < high do
     local middle = math.floor((low + high) / 2)

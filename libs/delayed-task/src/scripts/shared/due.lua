@@ -1,4 +1,4 @@
--- Reads a due time, ms: 'd<ms>' is a delay after `from`, 'a<ms>' an instant. Returns nil for other text.
+-- Reads a due time, ms: 'd<ms>' is a delay from the time `from` on, 'a<ms>' a time since 1970. Returns nil for other text.
 local function parse_due(text, from)
   local kind, ms = string.match(text, '^([da])(%d+)$')
   if not kind then return nil end

@@ -1,12 +1,12 @@
 -- @include lines
--- Limits of groups. `limits` has what a script needs of them:
---   pauses, places, rates, leased  keys. `places` has '<group>\n<id>' of the tasks that run, `rates` of each group the ms until which its
---                                  starts so far have used up its rate; without an entry, that is now
---   concurrency, starts, window_ms  most tasks of a group that run, and that start in a window; 0: any number
---   groups, names  what is known of the groups that this call has looked at, and their names
---   backs          tasks that stay, because their group may start none: group, due time and id of each
---   places_added   arguments of ZADD
--- A group that may start no task is held: its head, if it is due, gets the time in `due` at which workers look again.
+-- Applies the limits of groups: how many tasks of a group may run, and how many may start in a time. The head of a group is its next task.
+-- If a group may start no task, it is held: its head gets the time in `due` at which workers should look again. `limits` has:
+--   pauses, places, rates, leased  keys. `places` has '<group>\n<id>' of each running task. `rates` has for each group the ms until which
+--                                  its rate is used up; a group without an entry may start tasks now
+--   concurrency, starts, window_ms  maximum number of running tasks of a group, and of starts in window_ms; 0: any number
+--   groups, names  state and names of the groups that this call has read
+--   backs          tasks that must wait, because their group may start none: group, due time and id of each
+--   places_added   tasks to add to `places`, as arguments of ZADD
 
 local function limits_of(pauses, places, rates, leased, concurrency, starts, window_ms)
   return {
@@ -15,15 +15,15 @@ local function limits_of(pauses, places, rates, leased, concurrency, starts, win
   }
 end
 
--- When workers look at a full group again, if no worker reports the end of one of its tasks, ms.
+-- Workers look at a full group again after this time, ms, even if no worker reports that one of its tasks has ended.
 local FULL_MS = 1000
 
--- A lease of 0 has ended, see next.lua.
+-- Returns true if the lease of a task has not been ended. An attempt that has ended sets it to 0 if another task follows (see next.lua).
 local function is_running(lease)
   return lease and tonumber(lease) > 0
 end
 
--- Returns the number of tasks of a group that run. Only if it seems full are tasks that have ended found, and removed from `places`.
+-- Returns the number of running tasks of a group. If the group seems full, first removes tasks that have ended from `places`.
 local function count_running(limits, group)
   local first, last = '[' .. group .. '\n', '(' .. group .. '\11'
   local count = redis.call('ZLEXCOUNT', limits.places, first, last)
@@ -37,14 +37,14 @@ local function count_running(limits, group)
   return count - #ended
 end
 
--- Returns what is known of a group: `room`, the number of its tasks that may still run, and `spent`, the ms until which its rate is
--- used up.
+-- Returns the state of a group, and reads it once in a call: `room` is the number of further tasks that may run, `spent` the ms until which
+-- its rate is used up.
 local function look_at(limits, group)
   local known = limits.groups[group]
   if known then return known end
   known = { room = math.huge, spent = now_ms }
   if limits.concurrency > 0 then known.room = limits.concurrency - count_running(limits, group) end
-  -- The clock of Redis may have been set back.
+  -- If the clock of Redis was set back, the stored time would block the group for too long.
   local spent = limits.starts > 0 and tonumber(redis.call('ZSCORE', limits.rates, group) or 0) or 0
   known.spent = math.max(now_ms, math.min(spent, now_ms + 2 * limits.window_ms))
   known.paused = limits.any_paused and redis.call('HEXISTS', limits.pauses, group) == 1
@@ -56,7 +56,7 @@ local function read_pauses(limits)
   if limits.any_paused == nil then limits.any_paused = redis.call('HLEN', limits.pauses) > 0 end
 end
 
--- Returns how many tasks of a group may start now. Without limits, one read for all groups of a call.
+-- Returns how many tasks of a group may start now. If the queue has no limits and no paused groups, this reads nothing per group.
 local function starts_left(limits, group)
   read_pauses(limits)
   if not limits.any_paused and limits.concurrency + limits.starts == 0 then return math.huge end
@@ -64,18 +64,18 @@ local function starts_left(limits, group)
   if known.paused then return 0 end
   if limits.starts == 0 then return known.room end
   local step = limits.window_ms / limits.starts
-  -- The steps are fractions, so their sum is not exact.
+  -- 0.001 corrects rounding, because `spent` is a sum of fractions.
   return math.min(known.room, math.floor((now_ms + limits.window_ms - known.spent + 0.001) / step))
 end
 
--- Returns true if a due task may start. Else notes that it stays.
+-- Returns true if a due task may start. Otherwise adds it to the tasks that must wait.
 local function may_start(limits, group, ms, id)
   if starts_left(limits, group) >= 1 then return true end
   limits.backs[#limits.backs + 1] = { group, tonumber(ms), id }
   return false
 end
 
--- Counts a task that starts. One whose lease has ended may be counted already.
+-- Counts a task that starts. A task that is taken again after its lease has ended may be in `places` already.
 local function count_start(limits, group, id, has_run)
   if limits.concurrency + limits.starts == 0 then return end
   local known, member = look_at(limits, group), group .. '\n' .. id
@@ -88,7 +88,7 @@ local function count_start(limits, group, id, has_run)
   adds[#adds + 1], adds[#adds + 2] = 0, member
 end
 
--- Stores the counted starts. Removes rates that are not used up any more.
+-- Stores the counted starts, and removes groups from `rates` that may start tasks again.
 local function write_starts(limits)
   local rates = {}
   for _, group in ipairs(limits.names) do
@@ -103,7 +103,7 @@ local function write_starts(limits)
   redis.pcall('PEXPIRE', limits.rates, 2 * limits.window_ms)
 end
 
--- Puts back the tasks that stay: a head stays the head, another one waits in line.
+-- Puts back the tasks that must wait: the head of a group into `due`, any other task behind the head.
 local function put_back(limits, due, lines, heads)
   for _, back in ipairs(limits.backs) do
     local group, ms, id = unpack(back)
@@ -115,7 +115,8 @@ local function put_back(limits, due, lines, heads)
   end
 end
 
--- Holds the groups that this call has looked at and that may start nothing more. A head that is not due yet is looked at when it is.
+-- Holds the groups that have reached a limit: their head gets the time at which workers should look again. A head that is not due yet keeps
+-- its time.
 local function hold_groups(limits, due, heads)
   for _, group in ipairs(limits.names) do
     local known = limits.groups[group]
@@ -130,9 +131,10 @@ local function hold_groups(limits, due, heads)
   end
 end
 
--- Makes the heads of groups due that are held, unless the groups are paused. `ended`: members of `places` whose tasks may have ended.
+-- Makes the head of a held group due if one of the group's tasks has ended, unless the group is paused. `ended`: members of `places` whose
+-- tasks may have ended.
 local function free_places(limits, due, heads, ended)
-  -- If a worker died, nobody reports its tasks.
+  -- A worker that died reports nothing, so two random tasks are checked as well.
   for _, member in ipairs(redis.call('ZRANDMEMBER', limits.places, 2)) do ended[#ended + 1] = member end
   local ids = {}
   for i, member in ipairs(ended) do ids[i] = string.match(member, '\n(.*)$') or '' end
@@ -147,7 +149,7 @@ local function free_places(limits, due, heads, ended)
   end
 end
 
--- Raises an error for keys of another type, before the first write.
+-- Raises an error if a key has the wrong type. Redis does not roll back, so this must happen before the first write.
 local function check_groups(limits, lines, heads)
   if limits.are_checked then return end
   limits.are_checked = true

@@ -1,9 +1,10 @@
 -- @include clock
 -- @include in-line
--- Tasks of a group take turns. One of them, the head of the group, waits in `due` like tasks without a group, and `heads` has its id. The
--- others are in line: in `due` behind all times, at IN_LINE + the ms when they are due, and in `lines`, sorted by group, time and id.
--- `due`, `lines` and `heads` are keys. Of a head that is held, see limits.lua, `heads` also has its time in `due`, under '<group>\n'.
--- Returns the group of a task; nil without one. It follows `keepResultMs` in the record, after an '@'.
+-- The tasks of a group wait in a line. Its first task, the head, is in the sorted set `due` at its time, and the hash `heads` has its id.
+-- The others are in `due` behind all times, at IN_LINE plus the ms when they are due, and in `lines`, sorted by group, time and id. If a
+-- limit holds the group up (see limits.lua), `heads` also has the time of the head in `due`, in the field '<group>\n'.
+
+-- Returns the group of a task from its record, where it follows `keepResultMs` after an '@'; nil for a task without a group.
 local function group_of(record)
   return string.match(record, '^%d+\n%d+@([^\n]*)\n')
 end
@@ -12,7 +13,7 @@ local function line_member(group, ms, id)
   return group .. string.format('\n%015.0f\n', ms) .. id
 end
 
--- Returns up to `limit` tasks that are in line, the first ones of the group, as members of `lines`.
+-- Returns the first `limit` tasks behind the head of a group, as members of `lines`.
 local function line_of(lines, group, limit)
   return redis.call('ZRANGEBYLEX', lines, '[' .. group .. '\n', '(' .. group .. '\11', 'LIMIT', 0, limit)
 end
@@ -23,12 +24,12 @@ local function parse_member(member)
   return tonumber(ms), id
 end
 
--- Returns true if a head with this time is held. A held head stays the head.
+-- Returns true if a limit holds the group up. Its head then stays the head, even if another task is due earlier.
 local function is_held(heads, group, head_ms)
   return tonumber(redis.call('HGET', heads, group .. '\n') or 0) == head_ms
 end
 
--- Makes the first task in line the head, due at `from` or later. A group without one has no head.
+-- Makes the first task behind the head the new head of its group, due at `from` or later. If there is no such task, the group has no head.
 local function advance(due, lines, heads, group, from)
   for _ = 1, 1000 do
     local member = line_of(lines, group, 1)[1]
@@ -44,8 +45,8 @@ local function advance(due, lines, heads, group, from)
   redis.call('HDEL', heads, group, group .. '\n')
 end
 
--- Adds a task of a group, as its head or in line. A task that is due earlier than a head that is not due yet becomes the head. A head
--- whose turn it is has the time of that, so it stays, however old the task is.
+-- Adds a task of a group. It becomes the head if the group has none, or if it is due earlier than a head that is not due yet. A head that
+-- is due stays the head.
 local function place(due, lines, heads, group, ms, id)
   local head = redis.call('HGET', heads, group)
   local head_ms = head and tonumber(redis.call('ZSCORE', due, head) or IN_LINE) or IN_LINE
@@ -62,7 +63,7 @@ local function place(due, lines, heads, group, ms, id)
   redis.call('ZADD', due, string.format('%.0f', math.max(ms, now_ms)), id)
 end
 
--- Adds tasks that were never taken: id and record of each.
+-- Adds tasks that no worker has taken yet. `tasks` has id and record of each.
 local function place_new(due, lines, heads, tasks)
   for i = 1, #tasks, 2 do
     local id, group, ms = tasks[i], group_of(tasks[i + 1]), tonumber(string.match(tasks[i + 1], '%d+$')) or now_ms
@@ -74,7 +75,7 @@ local function place_new(due, lines, heads, tasks)
   end
 end
 
--- Removes a waiting task of a group from `due` and from its line. Of a head, the next task in line takes the place.
+-- Removes a waiting task of a group. If it is the head, the task behind it becomes the head, due at `from` or later.
 local function leave(due, lines, heads, group, id, from)
   local score = tonumber(redis.call('ZSCORE', due, id) or 0)
   redis.call('ZREM', due, id)

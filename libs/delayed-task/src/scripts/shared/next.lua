@@ -1,10 +1,11 @@
--- A task that runs may have a next one, which `schedule` has put in its place: its record is that of the next one. State of the run: 'a'
--- while it is leased, 'e' when its attempt has ended. `take` makes the next task due when the lease has ended.
+-- With `onConflict: 'after'`, `schedule` replaces the record of a running task by that of the task that follows under the same id. The
+-- state of the run becomes 'a', and 'e' when the attempt has ended. When the lease has ended, `take` makes the new task due. Returns a
+-- value that is not nil if another task follows. `text` is the run of the task (see run.lua).
 local function has_next(text, token)
   return string.find(text, ' a ' .. token .. ' ', 1, true) or string.find(text, ' e ' .. token .. ' ', 1, true)
 end
 
--- Returns the run of a task whose attempt has ended. The caller ends its lease, and wakes the workers.
+-- Marks in the run of a task that its attempt has ended. The caller must set the end of its lease to 0, and wake the workers.
 local function end_before_next(text)
   return (string.gsub(text, '^(%d+) a ', '%1 e ', 1))
 end

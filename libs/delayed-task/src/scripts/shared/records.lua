@@ -1,9 +1,9 @@
--- Most bytes of the records of one take. If the first record has more, its task is taken alone.
+-- Maximum number of bytes of the tasks that one call of `take` returns. A larger task is returned alone.
 local MOST_BYTES = 16777216
--- Bytes of the records that this take has read.
+-- Number of bytes of the records that this call has read.
 local size = 0
 
--- Returns the records and runs of the tasks. Removes ids from the end until their records fit into one take.
+-- Returns the records and the runs of tasks. If the records exceed the maximum, removes the last ids.
 local function read_tasks(tasks, runs, ids)
   local records = redis.call('HMGET', tasks, unpack(ids))
   for i = 1, #ids do

@@ -1,15 +1,15 @@
--- The key `waits` has the time until which every worker that sleeps will look again, ms. Without it, nobody knows that time.
--- How long it is kept, ms. A worker that sleeps does not depend on it.
+-- TTL of the key `waits`, ms. The key has the time at which all sleeping workers look for tasks again, ms. Without the key, that time is
+-- unknown, so workers are woken for each task.
 local WAITS_MS = 60000
 
--- Returns true if workers may sleep beyond `due`, so that they must be woken. `mark` is the value of `waits`, or false.
+-- Returns true if workers must be woken for a task, because they may sleep beyond `due`. `mark` is the value of the key `waits`, or false.
 local function must_wake(mark, due)
   local latest = tonumber(mark or '')
   return not latest or due < latest
 end
 
--- Returns true if this Redis user may not wake the workers: the task would run late. Servers without SPUBLISH raise an error. Their
--- workers look periodically.
+-- Returns true if the Redis user lacks the permission to wake the workers, so that a task would run late. On a server without SPUBLISH,
+-- returns false: workers look for tasks periodically there.
 local function is_mute(channel)
   local known, allowed = pcall(redis.acl_check_cmd, 'SPUBLISH', channel, 'due')
   return known and not allowed

@@ -1,4 +1,5 @@
--- Redis does not roll back a script that fails halfway. So scripts check first that the user may run all of these commands.
+-- Commands that scripts of this lib write with. Redis does not roll back a script that fails halfway, so scripts check first that the Redis
+-- user may run all of them.
 local WRITES = {
   { 'ZADD', '1', 'm' }, { 'ZREM', 'm' }, { 'ZREMRANGEBYRANK', '0', '0' }, { 'HSET', 'f', 'v' }, { 'HDEL', 'f' }, { 'SET', 'v' },
 }
