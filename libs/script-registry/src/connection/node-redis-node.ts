@@ -190,11 +190,13 @@ async function openCopy(client: NodeRedisClient, overrides: object, ended: () =>
   return own;
 }
 
-/** Closes a client at once. Does nothing if the client is closed already; node-redis 5 would throw. */
+/** Closes a client at once. Does nothing if the client is closed already. */
 export function destroy(client: { destroy(): void }): void {
   try {
     client.destroy();
-  } catch {}
+  } catch {
+    // node-redis 5 throws if the client is closed already.
+  }
 }
 
 /**

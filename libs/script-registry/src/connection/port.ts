@@ -90,6 +90,7 @@ export interface DedicatedConnection {
   close(): void;
 }
 
+/** Callbacks that a connection for Pub/Sub calls. */
 export interface ChannelEvents {
   /** Called with each message of a channel. */
   readonly message: (channel: string, text: string) => void;
