@@ -46,6 +46,10 @@ export class FakeClient extends EventEmitter {
     this.calls.push('disconnect');
   }
 
+  asking(): Promise<unknown> {
+    return this.failure ? Promise.reject(this.failure) : Promise.resolve('OK');
+  }
+
   duplicate(options: RedisOptions): FakeClient {
     const copy = new FakeClient({ ...this.options, ...options });
     copy.failure = this.failure;

@@ -231,6 +231,23 @@ describe('a command that the Cluster routes', () => {
   });
 });
 
+describe('ASKING', () => {
+  it('has a handler for its error, which ioredis would leave to end the process', async () => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', note);
+    const client = cluster();
+    connectIoredis(client.cluster).nodes();
+    const master = client.masters[0] as FakeClient;
+    master.failure = new Error(CLOSED);
+    // As ioredis does after a reply ASK.
+    void master.redis.asking();
+    await turn();
+    process.off('unhandledRejection', note);
+    expect(unhandled).toEqual([]);
+  });
+});
+
 describe('a script whose node closes the connection before the reply', () => {
   const start = (client: FakeCluster, name = 'EVALSHA'): Promise<CommandFailure> => {
     const connection = connectIoredis(client.cluster);

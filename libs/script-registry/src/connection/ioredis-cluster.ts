@@ -54,6 +54,20 @@ class ClusterNode extends IoredisNode {
   }
 }
 
+/**
+ * Handles errors of ASKING. ioredis sends ASKING before a command that a node has redirected with ASK, and ignores its promise. If the
+ * connection closes before the reply, the error would otherwise end the process. The command itself fails or is sent again.
+ */
+function handleAsking(client: Redis): void {
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with the client below
+  const { asking } = client;
+  client.asking = () => {
+    const answer = asking.call(client);
+    answer.catch(() => undefined);
+    return answer;
+  };
+}
+
 export class IoredisCluster implements RedisConnection {
   readonly clustered = true;
   private readonly resends: boolean;
@@ -172,6 +186,7 @@ export class IoredisCluster implements RedisConnection {
     const known = this.byClient.get(client);
     if (known?.role === role) return known;
     known?.forget();
+    if (known === undefined) handleAsking(client);
     const node = new ClusterNode(client, role, this.resends ? (name, args) => this.sendRouted(name, args) : undefined);
     node.onStatus((event) => {
       for (const listener of this.listeners) listener(event, node);
