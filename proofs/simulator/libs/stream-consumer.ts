@@ -299,13 +299,19 @@ class StreamModel implements Model<Operation> {
     for (const earlier of this.messages) {
       const { publishedUs } = earlier;
       if (earlier.key !== key || publishedUs === undefined || publishedUs >= beganUs || earlier.excused) continue;
-      if (earlier.partitions !== partitions || earlier.operation !== undefined) continue;
+      if (earlier.partitions !== partitions || earlier.operation !== undefined || this.mayMiss(earlier, group))
+        continue;
       const { returned, returnedLate, dead } = this.of(earlier, group);
       this.world.expect(
         returned + returnedLate + dead > 0,
         () => `message ${message.n} of ${key} begins in ${group} before message ${earlier.n} has ended`,
       );
     }
+  }
+
+  /** True if a group need not get a message, because it was started later. */
+  private mayMiss({ beganUs }: Message, group: string): boolean {
+    return this.options.late && beganUs <= (this.joinedUs.get(group) ?? Infinity);
   }
 
   /** How many messages each partition has, also those that somebody has settled, without as many as it keeps. */
@@ -324,7 +330,7 @@ class StreamModel implements Model<Operation> {
     );
     const pairs = known.flatMap((message) => this.options.groups.map((group) => ({ message, group })));
     return pairs.filter(({ message, group }) => {
-      if (this.options.late && message.beganUs <= (this.joinedUs.get(group) ?? Infinity)) return false;
+      if (this.mayMiss(message, group)) return false;
       // A handler that returns soon after its timeout has handled the message.
       const { returned = 0, dead = 0, doneIds } = message.deliveries.get(group) ?? {};
       return returned + dead + (doneIds?.size ?? 0) === 0 && !this.isDeadLetter(message, group);
