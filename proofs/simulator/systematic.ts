@@ -72,11 +72,11 @@ export class Variants {
       { kind: 'stop', p, forMs: longMs, readings: 1 },
       { kind: 'hold', p, repliesMs: 0, forMs: longMs },
       { kind: 'hold', p, repliesMs: Math.round(scaleMs / 4), forMs: scaleMs },
-      { kind: 'refuse', error: 'OOM', count: 1 },
-      { kind: 'flush' },
-      { kind: 'failover', lostMs: 1, downMs: 50, part: false },
-      { kind: 'failover', lostMs: 1, downMs: 50, part: true },
-      { kind: 'redis-down', downMs: longMs, scripts: 1, withinMs: scaleMs },
+      { kind: 'refuse', master: 0, error: 'OOM', count: 1 },
+      { kind: 'flush', master: 0 },
+      { kind: 'failover', master: 0, lostMs: 1, downMs: 50, part: false },
+      { kind: 'failover', master: 0, lostMs: 1, downMs: 50, part: true },
+      { kind: 'redis-down', master: 0, downMs: longMs, scripts: 1, withinMs: scaleMs },
     ];
     const kinds = faults.filter(({ kind }) => kind in this.lib.faults && !this.without.has(kind satisfies FaultKind));
     return Array.from({ length: Math.min(scripts, MOST_SCRIPTS) }, (_, index) =>

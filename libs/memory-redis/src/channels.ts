@@ -43,6 +43,14 @@ export class Channels {
     return this.send('shards', channel, ['smessage', channel, message]);
   }
 
+  /** Ends all subscriptions to a sharded channel, as a node of a Cluster does when the slot of the channel moves away. */
+  endShard(channel: string): void {
+    for (const session of [...(this.listeners.shards.get(channel) ?? [])]) {
+      this.unsubscribe(session, 'shards', channel);
+      session.send(new Push(['sunsubscribe', channel, session.shards.size]));
+    }
+  }
+
   names(kind: ChannelKind): string[] {
     return [...this.listeners[kind].keys()];
   }

@@ -24,14 +24,16 @@ export interface ServerState {
 
 /** A Redis server inside this process, without a network: keys, scripts, channels, and the commands on them. */
 export class Server {
-  readonly db: Keyspace;
   readonly scripts: ScriptEngine;
   readonly channels = new Channels();
   readonly sessions = new Set<Session>();
   private lastId = 0;
 
-  constructor(readonly clock: Clock) {
-    this.db = new Keyspace(clock);
+  /** @param db keys that other servers also use, as the masters of one simulated Cluster do */
+  constructor(
+    readonly clock: Clock,
+    readonly db = new Keyspace(clock),
+  ) {
     this.scripts = new ScriptEngine(this.db, (session) => this.contextOf(session));
   }
 

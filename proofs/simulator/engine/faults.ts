@@ -2,6 +2,7 @@ import type { Fault } from './plan';
 import type { Member } from './member';
 import type { Process } from './process';
 import type { RedisHost } from './redis-host';
+import type { RedisNode } from './redis-node';
 import type { Scheduler } from './scheduler';
 
 /** The part of the world that faults act on. */
@@ -63,10 +64,10 @@ export class Faults {
         link.nextHold = fault;
         return true;
       case 'refuse':
-        redis.refusing = { error: fault.error, left: fault.count };
+        redis.master(fault.master).refusing = { error: fault.error, left: fault.count };
         return true;
       case 'flush':
-        redis.memory.run('SCRIPT', ['FLUSH']);
+        redis.master(fault.master).server.scripts.flush();
         return true;
       case 'evict':
         return redis.evict(fault.onlyWithTtl) !== undefined;
@@ -79,35 +80,46 @@ export class Faults {
         process.moveWallClock(fault.byMs);
         return true;
       case 'failover': {
+        // Redis promises nothing for a slot that moves to a master that fails, or for two failovers at a time.
+        if (redis.slots?.isBusy(fault.master)) return false;
         const kept = redis.memory.snapshot();
-        redis.failovers += 1;
+        const node = redis.master(fault.master);
+        node.failovers += 1;
         later(fault.lostMs, () => {
-          redis.failovers -= 1;
+          node.failovers -= 1;
           model.disturbed?.(fault);
-          redis.failOver(kept, fault.part);
-          this.takeDown(fault.downMs);
+          const promote = redis.failOver(fault.master, kept, fault.part);
+          // A server that starts has no scripts, and a replica never gets them.
+          node.server.scripts.flush();
+          this.takeDown(node, fault.downMs, promote);
         });
         return true;
       }
       case 'redis-down': {
+        const node = redis.master(fault.master);
         if (fault.scripts === 0) {
-          this.takeDown(fault.downMs);
+          this.takeDown(node, fault.downMs);
           return true;
         }
-        redis.dying = { scripts: fault.scripts, die: () => this.takeDown(fault.downMs) };
-        const { dying } = redis;
+        node.dying = { scripts: fault.scripts, die: () => this.takeDown(node, fault.downMs) };
+        const { dying } = node;
         later(fault.withinMs, () => {
-          if (redis.dying === dying) redis.dying = undefined;
+          if (node.dying === dying) node.dying = undefined;
         });
         return true;
       }
+      case 'reshard':
+        return redis.reshard(fault.forMs);
     }
   }
 
-  private takeDown(ms: number): void {
-    const { redis, scheduler } = this.world;
-    redis.resetAll();
-    redis.isDown = true;
-    scheduler.at(scheduler.nowUs + ms * 1_000, () => (redis.isDown = false));
+  private takeDown(node: RedisNode, ms: number, isUp: () => void = () => undefined): void {
+    const { scheduler } = this.world;
+    node.resetAll();
+    node.downSinceUs ??= scheduler.nowUs;
+    scheduler.at(scheduler.nowUs + ms * 1_000, () => {
+      node.downSinceUs = undefined;
+      isUp();
+    });
   }
 }

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import * as crypto from 'node:crypto';
 import * as diagnostics from 'node:diagnostics_channel';
 import { Module } from 'node:module';
+import * as net from 'node:net';
 import * as os from 'node:os';
 import type { Random } from './random';
 
@@ -18,6 +19,8 @@ export interface Host {
   startTimer(timer: SimulatedTimer, ms: number): void;
   addImmediate(run: () => void): object;
   removeImmediate(immediate: { run: () => void } | undefined): void;
+  /** Opens a connection to a simulated server. */
+  connect(port: number): object;
 }
 
 /**
@@ -219,6 +222,12 @@ export function installGlobals(): void {
         current?.storages.push(this as never);
       }
     },
+  });
+
+  const { createConnection } = net;
+  Object.assign(process.getBuiltinModule('net'), {
+    createConnection: (options: net.TcpNetConnectOpts) =>
+      current ? current.connect(options.port) : createConnection(options),
   });
 
   const { pid } = process;

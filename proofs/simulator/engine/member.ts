@@ -63,32 +63,13 @@ export class Member {
 /** Starts an app, within the process of its node. @param modules of the lib that the run is about */
 export function bootOf(member: Member, modules: ModuleMetadata): Promise<INestApplicationContext> {
   const { world, process, link } = member;
-  const connect = (): ClientSocket => new ClientSocket(process, link, world.redis, world.scheduler);
-  const Connector = class {
-    private socket: ClientSocket | undefined;
-    check(): boolean {
-      return true;
-    }
-    connect(): Promise<ClientSocket> {
-      this.socket = connect();
-      return Promise.resolve(this.socket);
-    }
-    disconnect(): void {
-      this.socket?.destroy();
-    }
-  };
+  process.connect = (port) => new ClientSocket(process, link, world.redis.at(port), world.scheduler);
   const { ScriptRegistryModule } = member.load<typeof Registry>('luanest/script-registry');
   const { resends, protocol, grouping, deadlineMs } = world.plan.client;
-  const registry = ScriptRegistryModule.forRoot({
-    connection: {
-      Connector: Connector as never,
-      autoResendUnfulfilledCommands: resends,
-      protocol,
-      disableClientInfo: true,
-    },
-    grouping,
-    deadlineMs,
-  });
+  const options = { autoResendUnfulfilledCommands: resends, protocol, disableClientInfo: true };
+  const [nodes, isCluster] = [world.redis.addresses, world.plan.masters > 1];
+  const connection = isCluster ? { nodes, redisOptions: options } : { ...nodes[0], ...options };
+  const registry = ScriptRegistryModule.forRoot({ connection, grouping, deadlineMs });
   const { imports = [], ...rest } = modules;
   const root = { module: class App {}, ...rest, imports: [registry, ...imports] };
   return NestFactory.createApplicationContext(root, { logger: false, abortOnError: false });

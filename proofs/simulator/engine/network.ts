@@ -4,7 +4,7 @@ import { encode, RequestReader } from '../../../libs/memory-redis/src/resp';
 import type { SimulatedTimer } from './globals';
 import type { Process } from './process';
 import type { Random } from './random';
-import type { RedisHost } from './redis-host';
+import type { RedisNode } from './redis-node';
 import type { Scheduler } from './scheduler';
 
 /** Effect of a fault on a request and its connection. */
@@ -84,7 +84,7 @@ export class ClientSocket extends EventEmitter {
   constructor(
     readonly process: Process,
     private readonly link: Link,
-    private readonly redis: RedisHost,
+    private readonly redis: RedisNode,
     private readonly scheduler: Scheduler,
   ) {
     super();
@@ -157,14 +157,14 @@ export class ClientSocket extends EventEmitter {
   reset(): void {
     if (this.session) this.redis.close(this.session);
     this.session = undefined;
-    this.process.receive(this.scheduler.nowUs, () => this.destroy(connectionError('ECONNRESET', 'read')));
+    this.process.receive(this.scheduler.nowUs, () => this.destroy(this.errorOf('ECONNRESET', 'read')));
   }
 
   private accept(): void {
     if (this.destroyed || this.process.isDead) return;
     if (this.redis.isDown) {
       this.process.receive(this.link.arrivalUs('reply', this.scheduler.nowUs, 0), () =>
-        this.destroy(connectionError('ECONNREFUSED', 'connect')),
+        this.destroy(this.errorOf('ECONNREFUSED', 'connect')),
       );
       return;
     }
@@ -189,7 +189,7 @@ export class ClientSocket extends EventEmitter {
     const cut = runsScript ? link.nextCut() : undefined;
     let lateUs = 0;
     if (cut) {
-      process.receive(process.nowUs, () => this.destroy(connectionError('ECONNRESET', 'read')));
+      process.receive(process.nowUs, () => this.destroy(this.errorOf('ECONNRESET', 'read')));
       if (cut.kind === 'before') return;
       if (cut.kind === 'late') lateUs = cut.lateUs;
     }
@@ -213,6 +213,10 @@ export class ClientSocket extends EventEmitter {
     this.receive(() => this.emit('data', data));
   }
 
+  private errorOf(code: string, syscall: string): Error {
+    return Object.assign(new Error(`${syscall} ${code} 127.0.0.1:${this.redis.port}`), { code, syscall });
+  }
+
   private receive(run: () => void): void {
     this.lastReplyUs = this.link.arrivalUs('reply', this.scheduler.nowUs, this.lastReplyUs);
     this.process.receive(this.lastReplyUs, () => {
@@ -223,8 +227,4 @@ export class ClientSocket extends EventEmitter {
 
 function isPush(text: string): boolean {
   return text.startsWith('>') || /^\*3\r\n\$\d+\r\ns?message\r\n/.test(text);
-}
-
-function connectionError(code: string, syscall: string): Error {
-  return Object.assign(new Error(`${syscall} ${code} 127.0.0.1:6379`), { code, syscall });
 }

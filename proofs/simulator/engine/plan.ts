@@ -1,8 +1,9 @@
 import type { Cut } from './network';
 import { Random } from './random';
-import { MEDDLINGS, REFUSALS, type Meddling, type Refusal } from './redis-host';
+import { MEDDLINGS, type Meddling } from './redis-host';
+import { REFUSALS, type Refusal } from './redis-node';
 
-/** A fault. Times in ms; `p` is the index of a process. */
+/** A fault. Times in ms; `p` is the index of a process, and `master` of a master, modulo their number. */
 export type Fault =
   /** `pauses`: 0 for now; else in the middle of the n-th next pause of the process, which is mostly in the work of a handler. */
   | { readonly kind: 'kill'; readonly p: number; readonly downMs: number; readonly pauses: number }
@@ -12,16 +13,30 @@ export type Fault =
   | { readonly kind: 'deaf'; readonly p: number }
   | { readonly kind: 'slow'; readonly p: number; readonly forMs: number; readonly delayMs: number }
   | { readonly kind: 'hold'; readonly p: number; readonly repliesMs: number; readonly forMs: number }
-  | { readonly kind: 'refuse'; readonly error: Refusal; readonly count: number }
-  | { readonly kind: 'flush' }
+  | { readonly kind: 'refuse'; readonly master: number; readonly error: Refusal; readonly count: number }
+  | { readonly kind: 'flush'; readonly master: number }
   | { readonly kind: 'evict'; readonly onlyWithTtl: boolean }
   | { readonly kind: 'stranger'; readonly act: Meddling }
   | { readonly kind: 'redis-clock'; readonly byMs: number }
   | { readonly kind: 'clock'; readonly p: number; readonly byMs: number }
-  /** `part`: of one master of several, so that only the keys of one hash tag go back. */
-  | { readonly kind: 'failover'; readonly lostMs: number; readonly downMs: number; readonly part: boolean }
+  /** `part`: only the keys of one hash tag go back. On a Cluster, all keys of the master do. */
+  | {
+      readonly kind: 'failover';
+      readonly master: number;
+      readonly lostMs: number;
+      readonly downMs: number;
+      readonly part: boolean;
+    }
   /** `scripts`: 0 for now; else when Redis has run the n-th next script, before its reply, if that comes within `withinMs`. */
-  | { readonly kind: 'redis-down'; readonly downMs: number; readonly scripts: number; readonly withinMs: number };
+  | {
+      readonly kind: 'redis-down';
+      readonly master: number;
+      readonly downMs: number;
+      readonly scripts: number;
+      readonly withinMs: number;
+    }
+  /** A slot of a Cluster moves to another master, key by key. */
+  | { readonly kind: 'reshard'; readonly forMs: number };
 export type FaultKind = Fault['kind'];
 
 /** Kinds of faults that a lease survives if they are short. */
@@ -55,6 +70,8 @@ export interface Plan {
   readonly seed: number;
   readonly lib: string;
   readonly processes: number;
+  /** Masters of the Cluster; 1: one server. */
+  readonly masters: number;
   readonly client: ClientSettings;
   readonly settings: unknown;
   /** Faults and operations end at this time. */
@@ -123,8 +140,14 @@ export function planOf(planner: Planner, seed: number, without: ReadonlySet<stri
     const some = faultsOf(random.named(kind), kind, planner.faults[kind] as number, scene);
     return without.has(kind) ? [] : some;
   });
+  // They draw numbers of their own, so that a run on one server and one on a Cluster differ in nothing else.
+  const masters = random.named('masters').pick([1, 1, 1, 1, 2, 3]);
+  const reshards = random.named('reshard');
+  if (masters > 1 && !mild && reshards.chance(0.6) && !without.has('reshard')) {
+    faults.push(...faultsOf(reshards, 'reshard', 6, scene));
+  }
   const elements: Element[] = [...operations, ...faults].sort((a, b) => a.atMs - b.atMs);
-  return { seed, lib: planner.name, processes, client, settings, endMs, mild, elements };
+  return { seed, lib: planner.name, processes, masters, client, settings, endMs, mild, elements };
 }
 
 /** An operation of a user, and when and where it happens. */
@@ -202,6 +225,7 @@ function faultOf(
     if (random.chance(0.7)) return random.magnitude(Math.max(1, scaleMs / 10), 3 * scaleMs);
     return random.magnitude(1, 5_000);
   };
+  const master = random.named('master').integer(0, 5);
   switch (kind) {
     case 'kill':
       return { kind, p, downMs: time(), pauses: random.chance(0.4) ? random.magnitude(1, 6) : 0 };
@@ -237,11 +261,12 @@ function faultOf(
     case 'refuse':
       return {
         kind,
+        master,
         error: random.pick(Object.keys(REFUSALS) as Refusal[]),
         count: random.magnitude(1, mild ? 3 : 20),
       };
     case 'flush':
-      return { kind };
+      return { kind, master };
     case 'evict':
       return { kind, onlyWithTtl: random.chance(0.5) };
     case 'stranger':
@@ -250,14 +275,17 @@ function faultOf(
     case 'clock':
       return { kind, p, byMs: time() * (random.chance(0.5) ? 1 : -1) };
     case 'failover':
-      return { kind, lostMs: time(), downMs: random.magnitude(1, 2_000), part: random.chance(0.4) };
+      return { kind, master, lostMs: time(), downMs: random.magnitude(1, 2_000), part: random.chance(0.4) };
     case 'redis-down':
       // A renewal is repeated soon, so a lease survives an outage of less than half of it.
       return {
         kind,
+        master,
         downMs: mild && isAlone && scaleMs >= LONG_LEASE_MS && random.chance(0.7) ? 0.42 * scaleMs : time(),
         scripts: random.chance(0.6) ? random.magnitude(1, 8) : 0,
         withinMs: scaleMs,
       };
+    case 'reshard':
+      return { kind, forMs: time() };
   }
 }

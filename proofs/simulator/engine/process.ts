@@ -24,6 +24,10 @@ export class Process {
   stoppedUs = 0;
   /** Called with an error that ends a process of Node.js: one that nobody catches. */
   crashed: (error: unknown) => void = () => undefined;
+  /** Opens a connection to the server at a port. */
+  connect: (port: number) => object = () => {
+    throw new Error('This process has no network.');
+  };
   private readonly channels = new Map<string, SimulatedChannel>();
   private readonly inbox: { at: number; run: () => void }[] = [];
   private immediates: { run: () => void }[] = [];

@@ -1,108 +1,119 @@
+import { slotOf } from '../../../libs/internal/src';
 import { MemoryRedis, type Snapshot } from '../../../libs/memory-redis/src';
-import { RedisError, type Reply } from '../../../libs/memory-redis/src/reply';
-import type { Session } from '../../../libs/memory-redis/src/session';
+import { Server } from '../../../libs/memory-redis/src/server';
 import { copyOfValue } from '../../../libs/memory-redis/src/values';
 import type { Random } from './random';
+import { RedisNode } from './redis-node';
 import type { Scheduler } from './scheduler';
+import { type Shard, Slots } from './slots';
 
 const EPOCH_US = 1_800_000_000_000_000;
-
-/** Errors with which servers refuse a script before it runs, in their words. */
-export const REFUSALS = {
-  OOM: "OOM command not allowed when used memory > 'maxmemory'.",
-  READONLY: "READONLY You can't write against a read only replica.",
-  BUSY: 'BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.',
-  LOADING: 'LOADING Redis is loading the dataset in memory',
-  NOPERM: "NOPERM this user has no permissions to run the 'evalsha' command",
-  NOREPLICAS: 'NOREPLICAS Not enough good replicas to write.',
-  MASTERDOWN: "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
-} as const;
-export type Refusal = keyof typeof REFUSALS;
 
 /** A change that an operator makes to a stream by hand. */
 export const MEDDLINGS = ['DELCONSUMER', 'DELCONSUMER', 'DELCONSUMER', 'DESTROY', 'XDEL', 'XTRIM'] as const;
 export type Meddling = (typeof MEDDLINGS)[number];
 
-/** A Redis server of the simulation: the in-memory Redis, with a clock and faults. */
+/** The Redis of a run: one server, or the nodes of a Cluster. All of them have the same keys, see Slots. One clock is that of all of them. */
 export class RedisHost {
+  /** The keys. Models read them here, also those of a Cluster. */
   readonly memory: MemoryRedis;
-  isDown = false;
-  /** How many further scripts the server refuses, and with which error. */
-  refusing: { error: Refusal; left: number } | undefined;
-  /** Dies when it has run so many further scripts. */
-  dying: { scripts: number; readonly die: () => void } | undefined;
-  /** Failovers that have begun: the replica that will be promoted gets no more writes. So WAIT finds no replica. */
-  failovers = 0;
-  /** Called with each command. */
-  ran: (process: string, words: readonly string[], reply: Reply) => void = () => undefined;
+  readonly nodes: readonly RedisNode[];
+  /** Undefined for one server. */
+  readonly slots: Slots | undefined;
   private offsetUs = 0;
-  private readonly closers = new Map<Session, () => void>();
 
+  /** @param masters number of masters of a Cluster; 1: one server */
   constructor(
     private readonly scheduler: Scheduler,
     private readonly random: Random,
+    private readonly masters: number,
   ) {
-    this.memory = new MemoryRedis({ clock: { nowUs: () => EPOCH_US + this.offsetUs + scheduler.nowUs } });
+    const clock = { nowUs: () => EPOCH_US + this.offsetUs + scheduler.nowUs };
+    this.memory = new MemoryRedis({ clock });
+    const { server } = this.memory;
+    if (masters === 1) {
+      this.nodes = [new RedisNode(6_379, server, scheduler, undefined)];
+      return;
+    }
+    const slots = new Slots(server.db, scheduler);
+    const nodeAt = (port: number): RedisNode => new RedisNode(port, new Server(clock, server.db), scheduler, slots);
+    for (let at = 0; at < masters; at++) slots.shards.push({ master: nodeAt(7_000 + at), replica: nodeAt(7_100 + at) });
+    this.slots = slots;
+    this.nodes = slots.shards.flatMap(({ master, replica }) => [master, replica]);
   }
 
-  /** Time of the server, ms since 1970. */
+  /** Time of the servers, ms since 1970. */
   get nowMs(): number {
     return (EPOCH_US + this.offsetUs + this.scheduler.nowUs) / 1_000;
+  }
+
+  get addresses(): { host: string; port: number }[] {
+    return this.nodes.map(({ port }) => ({ host: '127.0.0.1', port }));
+  }
+
+  get connections(): number {
+    return this.nodes.reduce((sum, { connections }) => sum + connections, 0);
+  }
+
+  at(port: number): RedisNode {
+    const node = this.nodes.find((one) => one.port === port);
+    if (node === undefined) throw new Error(`No server listens at port ${port}.`);
+    return node;
+  }
+
+  /** @param index any integer from 0 */
+  master(index: number): RedisNode {
+    return this.slots?.shards[index % this.masters]?.master ?? (this.nodes[0] as RedisNode);
   }
 
   moveClock(ms: number): void {
     this.offsetUs += ms * 1_000;
   }
 
-  /** @param reset breaks the connection */
-  open(send: (reply: Reply) => void, quit: () => void, reset: () => void): Session {
-    const session = this.memory.server.open(send, quit);
-    this.closers.set(session, reset);
-    return session;
+  /** Begins to move the slot of a key that is there, by chance, to another master. @returns false if nothing moves */
+  reshard(forMs: number): boolean {
+    const key = this.anyKey();
+    if (this.slots === undefined || key === undefined) return false;
+    return this.slots.move(slotOf(key), this.random.integer(0, this.masters - 1), forMs);
   }
 
-  close(session: Session): void {
-    if (this.closers.delete(session)) this.memory.server.forget(session);
-  }
-
-  get connections(): number {
-    return this.closers.size;
-  }
-
-  execute(session: Session, words: string[], process: string): Reply {
-    this.scheduler.steps++;
-    const reply = this.refusalOf(words) ?? this.copiesOf(words) ?? this.memory.server.execute(session, words);
-    this.ran(process, words, reply);
-    const { dying } = this;
-    if (dying && /^eval/i.test(words[0] ?? '') && --dying.scripts <= 0) {
-      this.dying = undefined;
-      dying.die();
+  /**
+   * A master dies with what its replica does not have. @param part only the keys of one hash tag, by chance: those of one master of several
+   *
+   * @returns promotes the replica
+   */
+  failOver(index: number, kept: Snapshot, part: boolean): () => void {
+    const { slots } = this;
+    if (slots !== undefined) {
+      const shard = slots.shards[index % this.masters] as Shard;
+      this.goBack(kept, (key) => slots.shards[slots.shardOfKey(key)] === shard);
+      return () => slots.promote(shard);
     }
-    return reply;
+    const { db } = this.memory.server;
+    const tags = [...new Set(db.keys().map(tagOf))].sort();
+    const tag = part && tags.length > 1 ? this.random.pick(tags) : undefined;
+    this.goBack(kept, (key) => tag === undefined || tagOf(key) === tag);
+    return () => undefined;
   }
 
-  /** Breaks all connections. */
-  resetAll(): void {
-    for (const reset of [...this.closers.values()]) reset();
-  }
-
-  /** Returns to what a replica had. @param part only the keys of one hash tag, by chance: those of one master of several */
-  failOver(kept: Snapshot, part: boolean): void {
+  /** Returns some keys to what they were in a snapshot. */
+  private goBack(kept: Snapshot, isLost: (key: string) => boolean): void {
     const { memory } = this;
     const { db } = memory.server;
-    const tagOf = (key: string): string => /\{(.+?)\}/.exec(key)?.[1] ?? key;
-    const tags = [...new Set(db.keys().map(tagOf))].sort();
-    if (!part || tags.length < 2) return memory.restore(kept);
-    const tag = this.random.pick(tags);
     const now = memory.snapshot();
     memory.restore(kept);
     const earlier = db
       .keys()
-      .filter((key) => tagOf(key) === tag)
+      .filter(isLost)
       .map((key) => ({ key, value: copyOfValue(db.get(key) as never), expiresAtMs: db.expiryOf(key) ?? undefined }));
     memory.restore(now);
-    for (const key of db.keys()) if (tagOf(key) === tag) db.delete(key);
+    for (const key of db.keys()) if (isLost(key)) db.delete(key);
     for (const { key, value, expiresAtMs } of earlier) db.set(key, value, expiresAtMs);
+  }
+
+  private anyKey(): string | undefined {
+    const keys = (this.memory.run('KEYS', ['*']) as string[]).sort();
+    return keys.length === 0 ? undefined : this.random.pick(keys);
   }
 
   /** Deletes a key by chance. @returns its name, or undefined if there is none */
@@ -134,21 +145,8 @@ export class RedisHost {
     const consumer = pick(namesOf(run('XINFO', 'CONSUMERS', stream, group)));
     return consumer !== undefined && Number(run('XGROUP', 'DELCONSUMER', stream, group, consumer)) > 0;
   }
+}
 
-  /** Reply to WAIT. The server has one replica, which is in step until a failover begins. */
-  private copiesOf([name = '']: readonly string[]): number | undefined {
-    return /^wait$/i.test(name) ? Number(this.failovers === 0) : undefined;
-  }
-
-  private refusalOf([name = '', body = '']: readonly string[]): RedisError | undefined {
-    if (!this.refusing || !/^eval/i.test(name)) return undefined;
-    const { error } = this.refusing;
-    // The others depend on the flags of the script, so the server looks for it first.
-    const isFirst = error === 'BUSY' || error === 'LOADING' || error === 'NOPERM';
-    const isKnown =
-      !/^evalsha/i.test(name) || Number((this.memory.run('SCRIPT', ['EXISTS', body]) as unknown[])[0]) === 1;
-    if (!isFirst && !isKnown) return undefined;
-    if (--this.refusing.left <= 0) this.refusing = undefined;
-    return new RedisError(REFUSALS[error]);
-  }
+function tagOf(key: string): string {
+  return /\{(.+?)\}/.exec(key)?.[1] ?? key;
 }

@@ -83,12 +83,15 @@ export class World {
   ) {
     this.random = new Random(plan.seed, 'run');
     this.scheduler = new Scheduler(this.random.named('order'));
-    this.redis = new RedisHost(this.scheduler, this.random.named('redis'));
+    this.redis = new RedisHost(this.scheduler, this.random.named('redis'), plan.masters);
     this.lines = records ? [] : undefined;
     Process.records = records;
     this.members = Array.from({ length: plan.processes }, (_, index) => new Member(this, index));
-    this.redis.ran = (process, words, reply) =>
-      this.note('redis', () => `${process}: ${this.shown(words)} -> ${shown(reply)}`);
+    for (const node of this.redis.nodes) {
+      const at = plan.masters > 1 ? ` at ${node.port}` : '';
+      node.ran = (process, words, reply) =>
+        this.note('redis', () => `${process}${at}: ${this.shown(words)} -> ${shown(reply)}`);
+    }
   }
 
   /** Runs the plan. */
@@ -300,9 +303,8 @@ export class World {
 
   private heal(): void {
     this.isHealed = true;
-    this.redis.isDown = false;
-    this.redis.refusing = undefined;
-    this.redis.dying = undefined;
+    for (const node of this.redis.nodes)
+      Object.assign(node, { downSinceUs: undefined, refusing: undefined, dying: undefined });
     for (const member of this.members) member.dying = undefined;
     for (const { link } of this.members) {
       Object.assign(link, { mostUs: 500, holds: [], nextHold: undefined, cuts: [], cutAtPush: false });
@@ -337,7 +339,9 @@ export class World {
         // What a socket still has to do takes a moment, and longer on a slow link: one that still connects is closed when it has.
         const { holds, mostUs } = member.link;
         const openedUs = Math.max(this.nowUs, ...holds.map(({ toUs }) => toUs)) + 4 * mostUs;
-        this.scheduler.at(openedUs + 100_000, () => this.expectNothingLeft(process, false));
+        // An ioredis Cluster sets a timer of 2 s when it disconnects from a node that is down.
+        const lingerUs = this.plan.masters > 1 ? 2_100_000 : 100_000;
+        this.scheduler.at(openedUs + lingerUs, () => this.expectNothingLeft(process, false));
         closed();
       });
       this.watch(process, closing, 'close');
