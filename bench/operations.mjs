@@ -71,7 +71,7 @@ return cjson.encode({ code = '0', amount = packet['amount'], redPacketId = packe
 
 async function openLuanest(client, { load, lib }) {
   const { ScriptRegistryModule } = lib('script-registry');
-  const { RATE_LIMIT_CHANNELS, RateLimitModule, RateLimitService } = lib('rate-limit');
+  const { RateLimitEvents, RateLimitModule, RateLimitService } = lib('rate-limit');
   const { OnceModule, OnceService } = lib('once');
   const { ReadRewardModule, ReadRewardService } = lib('read-reward');
   const { LockModule, LockService } = lib('lock');
@@ -93,7 +93,7 @@ async function openLuanest(client, { load, lib }) {
   })(App);
   const app = await load('@nestjs/core').NestFactory.createApplicationContext(App, { logger: false });
   // A decision that was made without Redis is not compared.
-  subscribe(RATE_LIMIT_CHANNELS.redisFailed, ({ error }) => {
+  subscribe(RateLimitEvents.redisFailed, ({ error }) => {
     throw new Error(`Redis did not decide: ${error.message}`);
   });
   const services = {

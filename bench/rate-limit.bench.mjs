@@ -19,7 +19,7 @@ const { RateLimiterRedis } = require('rate-limiter-flexible');
 const { ThrottlerStorageRedisService } = require('@nest-lab/throttler-storage-redis');
 const { RedisThrottlerStorage } = require('@nestjs-redis/throttler-storage');
 const { ScriptRegistryModule } = require('../dist/libs/script-registry/src/index.js');
-const { RATE_LIMIT_CHANNELS, RateLimitModule, RateLimitService } = require('../dist/libs/rate-limit/src/index.js');
+const { RateLimitEvents, RateLimitModule, RateLimitService } = require('../dist/libs/rate-limit/src/index.js');
 const { Module } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
 
@@ -47,8 +47,8 @@ async function openService(client) {
   const refuse = ({ error }) => {
     throw new Error(`Redis did not decide: ${error.message}`);
   };
-  subscribe(RATE_LIMIT_CHANNELS.redisFailed, refuse);
-  return { consume, close: () => (unsubscribe(RATE_LIMIT_CHANNELS.redisFailed, refuse), app.close()) };
+  subscribe(RateLimitEvents.redisFailed, refuse);
+  return { consume, close: () => (unsubscribe(RateLimitEvents.redisFailed, refuse), app.close()) };
 }
 
 function flexible(storeClient) {

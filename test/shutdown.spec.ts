@@ -7,13 +7,13 @@ import { Controller, Get, Injectable, type DynamicModule } from '@nestjs/common'
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import { DELAYED_TASK_CHANNELS, DelayedTask, DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
+import { DelayedTaskEvents, DelayedTask, DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
 import { LockModule, LockService } from 'luanest/lock';
 import { OnceModule, OnceService } from 'luanest/once';
 import { ScheduledLock, ScheduledLockModule } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import {
-  STREAM_CONSUMER_CHANNELS,
+  StreamConsumerEvents,
   StreamConsumer,
   StreamConsumerModule,
   StreamConsumerService,
@@ -132,15 +132,15 @@ const onTask = (event: unknown): void => {
 };
 const onMessage = (event: unknown): void => void failed.push(event);
 beforeAll(() => {
-  subscribe(DELAYED_TASK_CHANNELS.attemptSettled, onTask);
-  subscribe(STREAM_CONSUMER_CHANNELS.messageRetried, onMessage);
-  subscribe(STREAM_CONSUMER_CHANNELS.messageDeadLettered, onMessage);
+  subscribe(DelayedTaskEvents.attemptSettled, onTask);
+  subscribe(StreamConsumerEvents.messageRetried, onMessage);
+  subscribe(StreamConsumerEvents.messageDeadLettered, onMessage);
 });
 beforeEach(() => void failed.splice(0));
 afterAll(() => {
-  unsubscribe(DELAYED_TASK_CHANNELS.attemptSettled, onTask);
-  unsubscribe(STREAM_CONSUMER_CHANNELS.messageRetried, onMessage);
-  unsubscribe(STREAM_CONSUMER_CHANNELS.messageDeadLettered, onMessage);
+  unsubscribe(DelayedTaskEvents.attemptSettled, onTask);
+  unsubscribe(StreamConsumerEvents.messageRetried, onMessage);
+  unsubscribe(StreamConsumerEvents.messageDeadLettered, onMessage);
 });
 
 describe('app.close() while all libs work', () => {

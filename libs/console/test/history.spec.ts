@@ -1,12 +1,12 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Redis } from 'ioredis';
-import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
-import { LOCK_CHANNELS } from 'luanest/lock';
-import { ONCE_CHANNELS } from 'luanest/once';
-import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
-import { SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
+import { DelayedTaskEvents } from 'luanest/delayed-task';
+import { LockEvents } from 'luanest/lock';
+import { OnceEvents } from 'luanest/once';
+import { RateLimitEvents } from 'luanest/rate-limit';
+import { ScheduledLockEvents } from 'luanest/scheduled-lock';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import { StreamConsumerEvents } from 'luanest/stream-consumer';
 import { eventually } from '../../../test/support/wait';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { openRegistry, standaloneClient } from '../../script-registry/test/support';
@@ -44,8 +44,8 @@ describe('history', () => {
 
   it('listens to channels that the libs have', () => {
     const all = [
-      ...[DELAYED_TASK_CHANNELS, LOCK_CHANNELS, ONCE_CHANNELS, RATE_LIMIT_CHANNELS],
-      ...[SCHEDULED_LOCK_CHANNELS, STREAM_CONSUMER_CHANNELS],
+      ...[DelayedTaskEvents, LockEvents, OnceEvents, RateLimitEvents],
+      ...[ScheduledLockEvents, StreamConsumerEvents],
     ].flatMap((channels): string[] => Object.values(channels));
     for (const name of Object.keys(CHANNELS)) expect(all).toContain(name);
   });

@@ -1,9 +1,6 @@
 import { eventChannels } from '../../internal/src';
 
-/**
- * The events of this lib. Each key is the name of a channel in DELAYED_TASK_CHANNELS, and its type is the type of the events on that
- * channel.
- */
+/** Type of each event of this lib: `DelayedTaskEvents['attemptSettled']`, for example. The constant DelayedTaskEvents names the channels. */
 export interface DelayedTaskEvents {
   /** An attempt to run a task has ended, and its result is stored in Redis; or the worker gave the task back at a shutdown. */
   readonly attemptSettled: {
@@ -121,12 +118,15 @@ export interface TaskEvents {
 /** Any event that listeners of `onEvents` get. */
 export type TaskEvent = TaskEvents[keyof TaskEvents];
 
-/** Names of the channels of `node:diagnostics_channel` on which this lib publishes events. No event contains a payload or a result. */
-export const DELAYED_TASK_CHANNELS = Object.freeze({
+/**
+ * Names of the `node:diagnostics_channel` channels of this lib: `DelayedTaskEvents.attemptSettled`, for example. No event contains a
+ * payload or a result.
+ */
+export const DelayedTaskEvents = Object.freeze({
   attemptSettled: 'luanest:delayed-task:attempt.settled',
   tasksBuried: 'luanest:delayed-task:tasks.buried',
   callFailed: 'luanest:delayed-task:call.failed',
   queueRepaired: 'luanest:delayed-task:queue.repaired',
 });
 
-export const events = eventChannels<DelayedTaskEvents>(DELAYED_TASK_CHANNELS);
+export const events = eventChannels<DelayedTaskEvents>(DelayedTaskEvents);

@@ -2,7 +2,7 @@ export { deadLetter, retryLater } from '../../internal/src';
 export type { Page } from '../../worker/src';
 export { defineTask } from './define-task';
 export { DelayedTask } from './delayed-task.decorator';
-export { DELAYED_TASK_CHANNELS, type DelayedTaskEvents, type TaskEvents } from './delayed-task.events';
+export { DelayedTaskEvents, type TaskEvents } from './delayed-task.events';
 export { DelayedTaskModule } from './delayed-task.module';
 export type { DelayedTaskModuleOptions } from './delayed-task.options';
 export type { DelayedTaskQueue } from './delayed-task.queue';

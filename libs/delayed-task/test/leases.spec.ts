@@ -1,4 +1,4 @@
-import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
+import { DelayedTaskEvents } from 'luanest/delayed-task';
 import { LeaseBook } from '../../internal/src';
 import { Settlements, type TaskAttempt } from '../src/worker/settlements';
 import type { TaskLog } from '../src/worker/task-log';
@@ -10,7 +10,7 @@ import { answer, attemptOf, callsOf, fail, logOf, ONE, TWO } from './attempt-sup
 
 describe('the leases of a worker', () => {
   const time = new ManualTime();
-  const events = new Published(DELAYED_TASK_CHANNELS);
+  const events = new Published(DelayedTaskEvents);
 
   function open({ leaseMs = 3_000 } = {}) {
     const [registry, state] = [new FakeRegistry(), callsOf('mails')];

@@ -1,4 +1,4 @@
-import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
+import { DelayedTaskEvents } from 'luanest/delayed-task';
 import { Settlements, type TaskAttempt } from '../src/worker/settlements';
 import type { TaskLog } from '../src/worker/task-log';
 import { FakeRegistry } from '../../../test/support/fake-registry';
@@ -9,7 +9,7 @@ import { answer, attemptOf, callsOf, fail, logOf, ONE, TWO } from './attempt-sup
 
 describe('the outcome of an attempt', () => {
   const time = new ManualTime();
-  const events = new Published(DELAYED_TASK_CHANNELS);
+  const events = new Published(DelayedTaskEvents);
   afterEach(() => {
     jest.restoreAllMocks();
   });

@@ -8,7 +8,7 @@ import {
   type DelayedTaskModuleOptions,
   type TaskContext,
 } from 'luanest/delayed-task';
-import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
+import { ScriptRegistryEvents } from 'luanest/script-registry';
 import { isIoredis } from '../../../test/support/client-kind';
 import { ClosingApps } from '../../../test/support/closing-apps';
 import type { CommandWatcher } from '../../../test/support/command-watcher';
@@ -53,7 +53,7 @@ it.each([
   const settled = listen('attemptSettled');
   const failures: unknown[] = [];
   const onFailure = (event: unknown): void => void failures.push(event);
-  subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
+  subscribe(ScriptRegistryEvents.callFailed, onFailure);
   const prefix = uniquePrefix();
   const options = { concurrency: 2, drainMs, abortGraceMs: 20, leaseMs: 9_000 };
   const app = await start(Handlers, prefix, options);
@@ -85,7 +85,7 @@ it.each([
   expect(settled.events).toHaveLength(2);
   expect(watcher.commands.slice(sent)).toEqual([]);
   expect(failures).toEqual([]);
-  unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
+  unsubscribe(ScriptRegistryEvents.callFailed, onFailure);
 
   // Another app finds all of it at once, with no attempt lost.
   const seen: [string, number][] = [];

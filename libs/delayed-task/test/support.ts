@@ -2,12 +2,7 @@ import { once } from 'node:events';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Logger } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
-import {
-  DELAYED_TASK_CHANNELS,
-  DelayedTaskService,
-  type DelayedTaskEvents,
-  type DelayedTaskModuleOptions,
-} from 'luanest/delayed-task';
+import { DelayedTaskEvents, DelayedTaskService, type DelayedTaskModuleOptions } from 'luanest/delayed-task';
 import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { idleChecksOf } from '../../internal/src';
 import { uniquePrefix } from '../../../test/support/shared-servers';
@@ -137,8 +132,8 @@ export function listen<E extends keyof DelayedTaskEvents>(
 ): { readonly events: DelayedTaskEvents[E][]; stop(): void } {
   const events: DelayedTaskEvents[E][] = [];
   const collect = (event: unknown): void => void events.push(event as DelayedTaskEvents[E]);
-  subscribe(DELAYED_TASK_CHANNELS[channel], collect);
-  return { events, stop: () => void unsubscribe(DELAYED_TASK_CHANNELS[channel], collect) };
+  subscribe(DelayedTaskEvents[channel], collect);
+  return { events, stop: () => void unsubscribe(DelayedTaskEvents[channel], collect) };
 }
 
 /** A promise with its ends outside. */

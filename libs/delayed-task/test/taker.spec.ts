@@ -1,4 +1,4 @@
-import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
+import { DelayedTaskEvents } from 'luanest/delayed-task';
 import { NotSentError, UnknownOutcomeError } from 'luanest/script-registry';
 import { Taker } from '../src/worker/partition-loop';
 import type { TaskLog } from '../src/worker/task-log';
@@ -10,7 +10,7 @@ import { answer, callsOf, fail, logOf, ONE } from './attempt-support';
 
 describe('taking tasks', () => {
   const time = new ManualTime();
-  const events = new Published(DELAYED_TASK_CHANNELS);
+  const events = new Published(DelayedTaskEvents);
   const record = '5\n0\n100 2 1000\nmail\n{"to":"a"}';
   const row = { id: 'a', record, attempt: 2, runAtMs: 90 };
   const reply = { now: 100, nextAt: 0, buried: [], tasks: [row] };

@@ -1,5 +1,5 @@
 export { LockBusyError } from './lock.errors';
-export { LOCK_CHANNELS, type LockEvents } from './lock.events';
+export { LockEvents } from './lock.events';
 export { LockModule } from './lock.module';
 export type { LockModuleOptions, LockOptions } from './lock.options';
 export { LockService } from './lock.service';

@@ -1,8 +1,8 @@
 import { eventChannels } from '../../internal/src';
 
 /**
- * Type of each event of this lib, by its key in LOCK_CHANNELS: `LockEvents['acquisitionEnded']`, for example. Runs of scheduled jobs
- * publish `lockReleased`, `lockLost` and `callFailed` (only `renew`) too, with the name of the job.
+ * Type of each event of this lib: `LockEvents['acquisitionEnded']`, for example. The constant LockEvents names the channels. Runs of
+ * scheduled jobs publish `lockReleased`, `lockLost` and `callFailed` (only `renew`) too, with the name of the job.
  */
 export interface LockEvents {
   /** An acquisition of one or several names ended. */
@@ -47,12 +47,12 @@ export interface LockEvents {
   };
 }
 
-/** Names of the `node:diagnostics_channel` channels that locks publish to. */
-export const LOCK_CHANNELS = Object.freeze({
+/** Names of the `node:diagnostics_channel` channels that locks publish to: `LockEvents.lockLost`, for example. */
+export const LockEvents = Object.freeze({
   acquisitionEnded: 'luanest:lock:acquisition.ended',
   lockReleased: 'luanest:lock:lock.released',
   lockLost: 'luanest:lock:lock.lost',
   callFailed: 'luanest:lock:call.failed',
 });
 
-export const events = eventChannels<LockEvents>(LOCK_CHANNELS);
+export const events = eventChannels<LockEvents>(LockEvents);

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
-import { LOCK_CHANNELS, type Lock } from 'luanest/lock';
+import { LockEvents, type Lock } from 'luanest/lock';
 import { itResending } from '../../../test/support/client-kind';
 import { Published } from '../../../test/support/published';
 import { eventually } from '../../../test/support/wait';
@@ -32,7 +32,7 @@ describe('locks when Redis fails', () => {
     await server.stop();
   });
 
-  const published = new Published(LOCK_CHANNELS);
+  const published = new Published(LockEvents);
   const evalsha = (request: string): boolean => request.includes('EVALSHA');
 
   itResending('an acquire whose reply was lost is the same lock', async () => {

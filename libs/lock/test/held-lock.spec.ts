@@ -1,4 +1,4 @@
-import { LOCK_CHANNELS } from 'luanest/lock';
+import { LockEvents } from 'luanest/lock';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { HeldLock, releaseAndReport } from '../src/locks/held-lock';
 import { openLease } from './lease-support';
@@ -7,7 +7,7 @@ import { Published } from '../../../test/support/published';
 import { stateOf } from '../../../test/support/replies';
 
 const time = new ManualTime();
-const events = new Published(LOCK_CHANNELS);
+const events = new Published(LockEvents);
 
 function open() {
   const a = openLease({ sentAt: time.now, name: 'a', fence: 9 });

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { LostError } from 'luanest/script-registry';
-import { LOCK_CHANNELS } from 'luanest/lock';
+import { LockEvents } from 'luanest/lock';
 import { openLease } from './lease-support';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
@@ -8,7 +8,7 @@ import { stateOf } from '../../../test/support/replies';
 
 describe('the lease of a lock', () => {
   const time = new ManualTime();
-  const events = new Published(LOCK_CHANNELS);
+  const events = new Published(LockEvents);
   const open = () => openLease({ sentAt: time.now });
   const ended = ['lockLost', { name: 'a', fence: 7, heldMs: 2_999, reason: 'the lease ended' }];
   let warnings: unknown[];

@@ -1,4 +1,4 @@
-import { LOCK_CHANNELS } from 'luanest/lock';
+import { LockEvents } from 'luanest/lock';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { ReleaseSubscription } from '../src/locks/wait-queue';
 import { ManualTime, turn } from '../../../test/support/manual-time';
@@ -7,7 +7,7 @@ import { pending, stateOf, type Pending } from '../../../test/support/replies';
 
 describe('the subscription to the releases of a lock', () => {
   const time = new ManualTime();
-  const events = new Published(LOCK_CHANNELS);
+  const events = new Published(LockEvents);
 
   /** A subscription whose calls of Redis the test answers. */
   function open() {

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { LockModule, LockService, type Lock, type LockModuleOptions } from 'luanest/lock';
-import { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents } from 'luanest/script-registry';
+import { ScriptRegistryEvents } from 'luanest/script-registry';
 import { ClosingApps } from '../../../test/support/closing-apps';
 import { Gate } from '../../../test/support/gate';
 import { uniquePrefix } from '../../../test/support/shared-servers';
@@ -27,8 +27,8 @@ describe('app.close() while locks are held', () => {
   beforeAll(async () => {
     apps = await ClosingApps.open();
     // Starts are published only where somebody wants the ends.
-    subscribe(SCRIPT_REGISTRY_CHANNELS.callEnded, onEnd);
-    subscribe(SCRIPT_REGISTRY_CHANNELS.callStarted, onCall);
+    subscribe(ScriptRegistryEvents.callEnded, onEnd);
+    subscribe(ScriptRegistryEvents.callStarted, onCall);
   });
   beforeEach(async () => {
     prefix = uniquePrefix();
@@ -42,8 +42,8 @@ describe('app.close() while locks are held', () => {
     expect(apps.unhandled).toEqual([]);
   });
   afterAll(async () => {
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callStarted, onCall);
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callEnded, onEnd);
+    unsubscribe(ScriptRegistryEvents.callStarted, onCall);
+    unsubscribe(ScriptRegistryEvents.callEnded, onEnd);
     await apps.close();
   });
 

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
-import { LOCK_CHANNELS } from 'luanest/lock';
-import { ONCE_CHANNELS } from 'luanest/once';
-import { OUTBOX_CHANNELS } from 'luanest/outbox';
-import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
-import { READ_REWARD_CHANNELS } from 'luanest/read-reward';
-import { SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
-import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
-import { STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import { DelayedTaskEvents } from 'luanest/delayed-task';
+import { LockEvents } from 'luanest/lock';
+import { OnceEvents } from 'luanest/once';
+import { OutboxEvents } from 'luanest/outbox';
+import { RateLimitEvents } from 'luanest/rate-limit';
+import { ReadRewardEvents } from 'luanest/read-reward';
+import { ScheduledLockEvents } from 'luanest/scheduled-lock';
+import { ScriptRegistryEvents } from 'luanest/script-registry';
+import { StreamConsumerEvents } from 'luanest/stream-consumer';
 import { startMetrics } from '../src/metrics';
 import { METRICS } from '../src/metrics.definitions';
 import type { Metric } from '../src/metrics.types';
@@ -52,15 +52,15 @@ describe('the table of metrics', () => {
     startMetrics({ meterProvider: new Meters().provider, calls: true, spans: true }).stop();
     on.mockRestore();
     const all = [
-      SCRIPT_REGISTRY_CHANNELS,
-      RATE_LIMIT_CHANNELS,
-      ONCE_CHANNELS,
-      READ_REWARD_CHANNELS,
-      LOCK_CHANNELS,
-      SCHEDULED_LOCK_CHANNELS,
-      DELAYED_TASK_CHANNELS,
-      STREAM_CONSUMER_CHANNELS,
-      OUTBOX_CHANNELS,
+      ScriptRegistryEvents,
+      RateLimitEvents,
+      OnceEvents,
+      ReadRewardEvents,
+      LockEvents,
+      ScheduledLockEvents,
+      DelayedTaskEvents,
+      StreamConsumerEvents,
+      OutboxEvents,
     ].flatMap((channels) => Object.values(channels));
     // A group that was sent also ends; a group that stands still is seen in its gauges.
     const without = ['luanest:script-registry:group.sent', 'luanest:stream-consumer:group.stalled'];

@@ -5,7 +5,7 @@ export type { IdempotencyOptions, IdempotencyRouteOptions } from './idempotency/
 export { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
 export { Once, type OnceHandlerOptions } from './once.decorator';
 export { OnceInProgressError } from './once.errors';
-export { ONCE_CHANNELS, type OnceEvents } from './once.events';
+export { OnceEvents } from './once.events';
 export { OnceModule } from './once.module';
 export type { OnceModuleOptions } from './once.options';
 export { OnceService } from './once.service';

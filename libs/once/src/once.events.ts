@@ -1,6 +1,6 @@
 import { eventChannels } from '../../internal/src';
 
-/** Type of each event of this lib, by its key in ONCE_CHANNELS: `OnceEvents['claimAnswered']`, for example. */
+/** Type of each event of this lib: `OnceEvents['claimAnswered']`, for example. The constant OnceEvents names the channels. */
 export interface OnceEvents {
   /**
    * Event of each claim to which Redis replied in time. Claims that were released because too few replicas had them are left out.
@@ -41,12 +41,15 @@ export interface OnceEvents {
   };
 }
 
-/** Names of this lib's channels on `node:diagnostics_channel`. No event has a field for an id, a token, a key or a result. */
-export const ONCE_CHANNELS = Object.freeze({
+/**
+ * Names of the `node:diagnostics_channel` channels of this lib: `OnceEvents.leaseLost`, for example. No event has a field for an id, a
+ * token, a key or a result.
+ */
+export const OnceEvents = Object.freeze({
   claimAnswered: 'luanest:once:claim.answered',
   leaseLost: 'luanest:once:lease.lost',
   resultDropped: 'luanest:once:result.dropped',
   settlementFailed: 'luanest:once:settlement.failed',
 });
 
-export const events = eventChannels<OnceEvents>(ONCE_CHANNELS);
+export const events = eventChannels<OnceEvents>(OnceEvents);

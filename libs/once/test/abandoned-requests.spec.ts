@@ -1,11 +1,11 @@
-import { ONCE_CHANNELS } from 'luanest/once';
+import { OnceEvents } from 'luanest/once';
 import { Observable, Subject } from 'rxjs';
 import { ManualTime } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { start } from './protected-support';
 
 const time = new ManualTime();
-const published = new Published({ resultDropped: ONCE_CHANNELS.resultDropped, failed: ONCE_CHANNELS.settlementFailed });
+const published = new Published({ resultDropped: OnceEvents.resultDropped, failed: OnceEvents.settlementFailed });
 
 describe('a handler whose subscriber leaves', () => {
   it('runs on to its end, and then its key is kept without a response', () => {

@@ -1,4 +1,4 @@
-import { ONCE_CHANNELS } from 'luanest/once';
+import { OnceEvents } from 'luanest/once';
 import { NotSentError, UnknownOutcomeError } from 'luanest/script-registry';
 import { turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
@@ -8,7 +8,7 @@ import { DEFAULT_TERMS, resolveTerms } from '../src/once.terms';
 import type { ClaimResult, Mismatch } from '../src/once.types';
 import { claimed, LOCATED, open, take, WAITS } from './claims-support';
 
-const published = new Published(ONCE_CHANNELS);
+const published = new Published(OnceEvents);
 
 describe('the terms of a claim', () => {
   it('are those of the call, then those of the module', () => {

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { ONCE_CHANNELS, type OnceRun } from 'luanest/once';
+import { OnceEvents, type OnceRun } from 'luanest/once';
 import { eventually } from '../../../test/support/wait';
 import { claimed, openBench, servers, type Bench } from './support';
 
@@ -220,10 +220,10 @@ describe.each(servers)('once on %s', (_name, client) => {
     it('confirms an id without a result that is too large, and publishes an event', async () => {
       const seen: unknown[] = [];
       const listen = (event: unknown): void => void seen.push(event);
-      subscribe(ONCE_CHANNELS.resultDropped, listen);
+      subscribe(OnceEvents.resultDropped, listen);
       const large = 'x'.repeat(200);
       expect(await bench.once.run(id, terms, () => large)).toEqual({ status: 'ran', result: large, confirmed: true });
-      unsubscribe(ONCE_CHANNELS.resultDropped, listen);
+      unsubscribe(OnceEvents.resultDropped, listen);
       expect(seen).toEqual([{ reason: 'too-large' }]);
       expect(await bench.once.run(id, terms, () => large)).toEqual({
         status: 'duplicate',

@@ -6,7 +6,7 @@ import { Controller, Injectable, Post, Scope } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Redis } from 'ioredis';
-import { Idempotent, IdempotencyInterceptor, ONCE_CHANNELS } from 'luanest/once';
+import { Idempotent, IdempotencyInterceptor, OnceEvents } from 'luanest/once';
 import type { Delivery } from '../src/once.types';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { forkWorker } from '../../../test/support/fork-worker';
@@ -140,12 +140,12 @@ describe('an idempotent route when Redis fails', () => {
     await eventually(async () => expect((await http?.post('/decorated', 'warm'))?.status).toBe(201));
     let failed = 0;
     const listen = (): void => void (failed += 1);
-    subscribe(ONCE_CHANNELS.settlementFailed, listen);
+    subscribe(OnceEvents.settlementFailed, listen);
     const cut = proxy.dropReply({ when: (request) => request.includes('"utf8"]') && (proxy.refuse(), true) });
     expect(await http.post('/decorated', 'key-2')).toMatchObject({ status: 201, body: '{"run":2}' });
     // The response has waited for the confirmation, as long as that could still come.
     expect(failed).toBe(1);
-    unsubscribe(ONCE_CHANNELS.settlementFailed, listen);
+    unsubscribe(OnceEvents.settlementFailed, listen);
     await cut;
     proxy.pass();
     await eventually(async () => expect([201, 409]).toContain((await http?.post('/decorated', 'key-2'))?.status));

@@ -12,7 +12,7 @@ import {
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
-import { Idempotent, ONCE_CHANNELS } from 'luanest/once';
+import { Idempotent, OnceEvents } from 'luanest/once';
 import { catchError, concat, defer, map, NEVER, of, race, throwError, type Observable } from 'rxjs';
 import { eventually, sleep } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -161,7 +161,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
   const listen = (event: unknown): void => void seen.push((event as { reason: string }).reason);
 
   beforeAll(async () => {
-    subscribe(ONCE_CHANNELS.resultDropped, listen);
+    subscribe(OnceEvents.resultDropped, listen);
     const interceptors = [new Outside()];
     http = await openHttp({ adapter: adapter(), client: standaloneClient(), controllers: [Routes], interceptors });
   });
@@ -173,7 +173,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     seen.length = 0;
   });
   afterAll(async () => {
-    unsubscribe(ONCE_CHANNELS.resultDropped, listen);
+    unsubscribe(OnceEvents.resultDropped, listen);
     await http.close();
   });
 

@@ -1,10 +1,10 @@
-import { ONCE_CHANNELS } from 'luanest/once';
+import { OnceEvents } from 'luanest/once';
 import { Published } from '../../../test/support/published';
 import { responseToStore } from '../src/idempotency/stored-response';
 import type { Claim } from '../src/once.types';
 import { claimed, open, take, WAITS } from './claims-support';
 
-const published = new Published(ONCE_CHANNELS);
+const published = new Published(OnceEvents);
 
 describe('a claim that is owned', () => {
   async function own(isRequest = false, options = {}) {

@@ -1,11 +1,11 @@
-import { ONCE_CHANNELS } from 'luanest/once';
+import { OnceEvents } from 'luanest/once';
 import { Subject } from 'rxjs';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { start } from './protected-support';
 
 const time = new ManualTime();
-const published = new Published({ resultDropped: ONCE_CHANNELS.resultDropped, failed: ONCE_CHANNELS.settlementFailed });
+const published = new Published({ resultDropped: OnceEvents.resultDropped, failed: OnceEvents.settlementFailed });
 
 describe('a protected request', () => {
   it('confirms its key with the response, and sends the response after that', async () => {

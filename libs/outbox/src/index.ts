@@ -1,5 +1,5 @@
 export type { Page } from '../../worker/src';
-export { OUTBOX_CHANNELS, type OutboxEvents } from './outbox.events';
+export { OutboxEvents } from './outbox.events';
 export { OutboxModule } from './outbox.module';
 export type { OutboxModuleOptions } from './outbox.options';
 export { OutboxService } from './outbox.service';

@@ -1,6 +1,6 @@
 import { eventChannels } from '../../internal/src';
 
-/** Type of each event of this lib, by its key in OUTBOX_CHANNELS: `OutboxEvents['rowsSent']`, for example. */
+/** Type of each event of this lib: `OutboxEvents['rowsSent']`, for example. The constant OutboxEvents names the channels. */
 export interface OutboxEvents {
   /** Rows were sent to Redis and deleted from the table. */
   readonly rowsSent: {
@@ -35,12 +35,12 @@ export interface OutboxEvents {
   };
 }
 
-/** Name of the `node:diagnostics_channel` channel of each event. */
-export const OUTBOX_CHANNELS = Object.freeze({
+/** Name of the `node:diagnostics_channel` channel of each event: `OutboxEvents.rowsSent`, for example. */
+export const OutboxEvents = Object.freeze({
   rowsSent: 'luanest:outbox:rows.sent',
   rowFailed: 'luanest:outbox:row.failed',
   callFailed: 'luanest:outbox:call.failed',
 });
 
 /** Functions that publish the events of this lib. */
-export const events = eventChannels<OutboxEvents>(OUTBOX_CHANNELS);
+export const events = eventChannels<OutboxEvents>(OutboxEvents);

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { defineTask } from 'luanest/delayed-task';
 import { NotSentError } from 'luanest/script-registry';
-import { OUTBOX_CHANNELS, type OutboxEvents, type SqlQuery } from 'luanest/outbox';
+import { OutboxEvents, type SqlQuery } from 'luanest/outbox';
 import { defineStream } from 'luanest/stream-consumer';
 import { eventually } from '../../../test/support/wait';
 import { databases, openBench, openPostgres, pgDatabase, type Bench, type BenchOptions } from './support';
@@ -46,8 +46,8 @@ function heard<E extends keyof OutboxEvents>(event: E, bench: Bench): { events: 
   const listener = (message: unknown): void => {
     if ((message as OutboxEvents[E]).table === bench.table) events.push(message as OutboxEvents[E]);
   };
-  subscribe(OUTBOX_CHANNELS[event], listener);
-  return { events, stop: () => void unsubscribe(OUTBOX_CHANNELS[event], listener) };
+  subscribe(OutboxEvents[event], listener);
+  return { events, stop: () => void unsubscribe(OutboxEvents[event], listener) };
 }
 
 describe.each(Object.entries(databases))('with the calls of %s', (_, make) => {

@@ -1,6 +1,6 @@
 export type { RateLimitContextAdapter } from './contexts/context-adapter';
 export { RateLimit, RateLimitResult, SkipRateLimit } from './rate-limit.decorator';
-export { RATE_LIMIT_CHANNELS, type RateLimitEvents } from './rate-limit.events';
+export { RateLimitEvents } from './rate-limit.events';
 export { RateLimitException } from './rate-limit.exception';
 export { RateLimitGuard } from './rate-limit.guard';
 export { RateLimitInterceptor } from './rate-limit.interceptor';

@@ -1,7 +1,7 @@
 import { eventChannels } from '../../internal/src';
 import type { RateLimitDecision } from './rate-limit.types';
 
-/** Type of each event of this lib, by its key in RATE_LIMIT_CHANNELS: `RateLimitEvents['requestAllowed']`, for example. */
+/** Type of each event of this lib: `RateLimitEvents['requestAllowed']`, for example. The constant RateLimitEvents names the channels. */
 export interface RateLimitEvents {
   /**
    * Event of an allowed request. It does not name the subject (the counted client or user), because the subject may be a client
@@ -57,8 +57,11 @@ export interface RateLimitEvents {
   };
 }
 
-/** Names of the `node:diagnostics_channel` channels that the lib publishes to. No event has a field for the subject. */
-export const RATE_LIMIT_CHANNELS = Object.freeze({
+/**
+ * Names of the `node:diagnostics_channel` channels of this lib: `RateLimitEvents.requestRefused`, for example. No event has a field for
+ * the subject.
+ */
+export const RateLimitEvents = Object.freeze({
   requestAllowed: 'luanest:rate-limit:request.allowed',
   requestRefused: 'luanest:rate-limit:request.refused',
   redisFailed: 'luanest:rate-limit:redis.failed',
@@ -66,4 +69,4 @@ export const RATE_LIMIT_CHANNELS = Object.freeze({
   subjectUnknown: 'luanest:rate-limit:subject.unknown',
 });
 
-export const events = eventChannels<RateLimitEvents>(RATE_LIMIT_CHANNELS);
+export const events = eventChannels<RateLimitEvents>(RateLimitEvents);

@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events';
-import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
+import { RateLimitEvents } from 'luanest/rate-limit';
 import { Published } from '../../../test/support/published';
 import type { RateLimitContextAdapter } from '../src/contexts/context-adapter';
 import { RateLimit } from '../src/rate-limit.decorator';
 import type { RateLimitDecision } from '../src/rate-limit.types';
 import { ADDRESS, collectWarnings, contextOf, MINUTE, open, request } from './enforcer-support';
 
-const published = new Published(RATE_LIMIT_CHANNELS);
+const published = new Published(RateLimitEvents);
 collectWarnings();
 
 const all = { name: 'all', limit: 5, ...MINUTE };

@@ -1,8 +1,8 @@
-import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
+import { RateLimitEvents } from 'luanest/rate-limit';
 import { Published } from '../../../test/support/published';
 import { collectWarnings, contextOf, MINUTE, open, request } from './enforcer-support';
 
-const published = new Published(RATE_LIMIT_CHANNELS);
+const published = new Published(RateLimitEvents);
 const warnings = collectWarnings();
 
 const a = { name: 'a', limit: 5, ...MINUTE };

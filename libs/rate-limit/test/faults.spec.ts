@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Redis, type RedisOptions } from 'ioredis';
-import { RATE_LIMIT_CHANNELS, type RateLimitEvents, type RateLimitModuleOptions } from 'luanest/rate-limit';
-import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
+import { RateLimitEvents, type RateLimitModuleOptions } from 'luanest/rate-limit';
+import { ScriptRegistryEvents } from 'luanest/script-registry';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { NO_PERMISSION } from '../../../test/support/client-kind';
 import { eventually } from '../../../test/support/wait';
@@ -25,8 +25,8 @@ describe('when Redis is slow or unavailable', () => {
     server = await startRedis();
     proxy = await startFaultProxy(server);
     admin = quiet(new Redis(server.port));
-    subscribe(RATE_LIMIT_CHANNELS.redisFailed, onFailure);
-    subscribe(RATE_LIMIT_CHANNELS.breakerChanged, onBreaker);
+    subscribe(RateLimitEvents.redisFailed, onFailure);
+    subscribe(RateLimitEvents.breakerChanged, onBreaker);
   });
   beforeEach(() => {
     proxy.pass();
@@ -37,8 +37,8 @@ describe('when Redis is slow or unavailable', () => {
     for (const close of closing.splice(0)) close();
   });
   afterAll(async () => {
-    unsubscribe(RATE_LIMIT_CHANNELS.redisFailed, onFailure);
-    unsubscribe(RATE_LIMIT_CHANNELS.breakerChanged, onBreaker);
+    unsubscribe(RateLimitEvents.redisFailed, onFailure);
+    unsubscribe(RateLimitEvents.breakerChanged, onBreaker);
     admin.disconnect();
     await proxy.stop();
     await server.stop();
@@ -67,7 +67,7 @@ describe('when Redis is slow or unavailable', () => {
       const took: number[] = [];
       let asked = 0;
       const onGroup = (): unknown => (asked += 1);
-      subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, onGroup);
+      subscribe(ScriptRegistryEvents.groupSent, onGroup);
       const decisions = [];
       for (let i = 0; i < 6; i++) {
         const started = performance.now();
@@ -81,7 +81,7 @@ describe('when Redis is slow or unavailable', () => {
       // Three wait for Redis, then the breaker is open and nobody does.
       expect(Math.min(...took.slice(0, 3))).toBeGreaterThan(40);
       expect(Math.max(...took.slice(0, 3))).toBeLessThan(5_000);
-      unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, onGroup);
+      unsubscribe(ScriptRegistryEvents.groupSent, onGroup);
       expect(asked).toBe(3);
       expect(failures.map((failure) => failure.policy)).toEqual(new Array(6).fill(policy));
       expect(states).toEqual(['opened']);

@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { validateHeaderValue } from 'node:http';
-import { RATE_LIMIT_CHANNELS, type RateLimitRule } from 'luanest/rate-limit';
+import { RateLimitEvents, type RateLimitRule } from 'luanest/rate-limit';
 import { LuanestError } from 'luanest/script-registry';
 import { startRedis } from 'luanest/testing/servers';
 import { CommandWatcher } from '../../../test/support/command-watcher';
@@ -44,7 +44,7 @@ describe('state that another program has changed', () => {
   it('any changed key has a TTL within its bound after the next check, and decisions stay valid', async () => {
     const random = seeded(20_261_120);
     const failures: unknown[] = [];
-    subscribe(RATE_LIMIT_CHANNELS.redisFailed, (event) => failures.push(event));
+    subscribe(RateLimitEvents.redisFailed, (event) => failures.push(event));
     const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
     const algorithms = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const;
     for (let round = 0; round < size(20, 400); round++) {

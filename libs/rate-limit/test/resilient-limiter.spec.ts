@@ -1,4 +1,4 @@
-import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
+import { RateLimitEvents } from 'luanest/rate-limit';
 import { InvalidInputError, NotSentError } from 'luanest/script-registry';
 import { Published } from '../../../test/support/published';
 import { Checks } from '../../internal/src';
@@ -7,7 +7,7 @@ import { ResilientLimiter } from '../src/limiter/resilient-limiter';
 import { named, resolveRule } from '../src/rules/resolve-rule';
 import type { RateLimitRule } from '../src/rules/rule';
 
-const published = new Published(RATE_LIMIT_CHANNELS);
+const published = new Published(RateLimitEvents);
 const NAMES = ['requestAllowed', 'requestRefused'];
 
 function check(options: Partial<RateLimitRule> = {}, parts: Partial<Check> = {}): Check {

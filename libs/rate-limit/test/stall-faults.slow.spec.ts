@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { RATE_LIMIT_CHANNELS, type RateLimitEvents } from 'luanest/rate-limit';
+import { RateLimitEvents } from 'luanest/rate-limit';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { RedisWitness } from '../../../test/support/redis-witness';
 import { openBench, standalone, type Bench } from './support';
@@ -25,7 +25,7 @@ describe('a process that stalls', () => {
   beforeAll(async () => {
     server = await startRedis();
     witness = new RedisWitness(server.port);
-    subscribe(RATE_LIMIT_CHANNELS.redisFailed, onFailure);
+    subscribe(RateLimitEvents.redisFailed, onFailure);
   });
   const open = async (): Promise<void> => {
     failures.length = 0;
@@ -34,7 +34,7 @@ describe('a process that stalls', () => {
   beforeEach(open);
   afterEach(() => bench.close());
   afterAll(async () => {
-    unsubscribe(RATE_LIMIT_CHANNELS.redisFailed, onFailure);
+    unsubscribe(RateLimitEvents.redisFailed, onFailure);
     await witness.stop();
     await server.stop();
   });

@@ -1,5 +1,5 @@
 export { PeriodMissedError } from './read-reward.errors';
-export { READ_REWARD_CHANNELS, type ReadRewardEvents } from './read-reward.events';
+export { ReadRewardEvents } from './read-reward.events';
 export { parseLedgerRow } from './grant-id';
 export { ReadRewardModule } from './read-reward.module';
 export type { ReadRewardModuleOptions, RewardRule } from './read-reward.options';

@@ -1,7 +1,7 @@
 import { eventChannels } from '../../internal/src';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
-/** Type of each event of this lib, by its key in READ_REWARD_CHANNELS: `ReadRewardEvents['readRecorded']`, for example. */
+/** Type of each event of this lib: `ReadRewardEvents['readRecorded']`, for example. The constant ReadRewardEvents names the channels. */
 export interface ReadRewardEvents {
   /** A call of `record` returned `rewarded`, `duplicate` or `capped`. */
   readonly readRecorded: {
@@ -30,11 +30,14 @@ export interface ReadRewardEvents {
   };
 }
 
-/** Names of this lib's channels on `node:diagnostics_channel`. No event contains the id of a user or an item. */
-export const READ_REWARD_CHANNELS = Object.freeze({
+/**
+ * Names of the `node:diagnostics_channel` channels of this lib: `ReadRewardEvents.readRecorded`, for example. No event contains the id
+ * of a user or an item.
+ */
+export const ReadRewardEvents = Object.freeze({
   readRecorded: 'luanest:read-reward:read.recorded',
   grantRefunded: 'luanest:read-reward:grant.refunded',
   periodMissed: 'luanest:read-reward:period.missed',
 });
 
-export const events = eventChannels<ReadRewardEvents>(READ_REWARD_CHANNELS);
+export const events = eventChannels<ReadRewardEvents>(ReadRewardEvents);

@@ -1,6 +1,6 @@
 import { InvalidInputError } from 'luanest/script-registry';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { parseLedgerRow, READ_REWARD_CHANNELS } from 'luanest/read-reward';
+import { parseLedgerRow, ReadRewardEvents } from 'luanest/read-reward';
 import { recordFully, recordRead, refundGrant } from '../src/read-reward.scripts';
 import { keysOf, openBench, servers, type Bench } from './support';
 
@@ -263,13 +263,13 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
   it('publishes what happened, without users and items', async () => {
     const seen: unknown[] = [];
     const listen = (message: unknown) => seen.push(message);
-    subscribe(READ_REWARD_CHANNELS.readRecorded, listen);
-    subscribe(READ_REWARD_CHANNELS.grantRefunded, listen);
+    subscribe(ReadRewardEvents.readRecorded, listen);
+    subscribe(ReadRewardEvents.grantRefunded, listen);
     const rewards = bench.service({ read: { limit: 1 } });
     const { grantId } = await rewards.record(read('event', 'a'));
     await rewards.refund(grantId as string);
-    unsubscribe(READ_REWARD_CHANNELS.readRecorded, listen);
-    unsubscribe(READ_REWARD_CHANNELS.grantRefunded, listen);
+    unsubscribe(ReadRewardEvents.readRecorded, listen);
+    unsubscribe(ReadRewardEvents.grantRefunded, listen);
     expect(seen).toEqual([
       { rule: 'read', status: 'rewarded', points: 1 },
       { rule: 'read', status: 'refunded', points: 1 },

@@ -1,5 +1,5 @@
 export { ScheduledLock } from './scheduled-lock.decorator';
-export { SCHEDULED_LOCK_CHANNELS, type ScheduledLockEvents } from './scheduled-lock.events';
+export { ScheduledLockEvents } from './scheduled-lock.events';
 export { ScheduledLockInterceptor } from './scheduled-lock.interceptor';
 export { ScheduledLockModule } from './scheduled-lock.module';
 export type { ScheduledLockModuleOptions } from './scheduled-lock.options';

@@ -1,7 +1,7 @@
 import { eventChannels } from '../../internal/src';
 import type { JobRecord } from './scheduled-lock.types';
 
-/** Type of each event of this lib, by its key in SCHEDULED_LOCK_CHANNELS: `ScheduledLockEvents['tickEnded']`, for example. */
+/** Type of each event of this lib: `ScheduledLockEvents['tickEnded']`, for example. The constant ScheduledLockEvents names the channels. */
 export interface ScheduledLockEvents {
   /**
    * A scheduled run (tick), the repetition of a lost run (catch-up), a run by hand or a call of a locked handler ended in this process, or
@@ -16,7 +16,7 @@ export interface ScheduledLockEvents {
   };
 }
 
-/** Names of the `node:diagnostics_channel` channels that jobs publish to. */
-export const SCHEDULED_LOCK_CHANNELS = Object.freeze({ tickEnded: 'luanest:scheduled-lock:tick.ended' });
+/** Name of the `node:diagnostics_channel` channel that jobs publish to: `ScheduledLockEvents.tickEnded`. */
+export const ScheduledLockEvents = Object.freeze({ tickEnded: 'luanest:scheduled-lock:tick.ended' });
 
-export const events = eventChannels<ScheduledLockEvents>(SCHEDULED_LOCK_CHANNELS);
+export const events = eventChannels<ScheduledLockEvents>(ScheduledLockEvents);

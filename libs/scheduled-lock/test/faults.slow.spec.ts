@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Injectable, type Type } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
-import { LOCK_CHANNELS } from 'luanest/lock';
+import { LockEvents } from 'luanest/lock';
 import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { itResending } from '../../../test/support/client-kind';
@@ -194,7 +194,7 @@ it('renewals fail until the lease is over: the signal fires, the run is lost, an
   let running = false;
   let errors = 0;
   const onError = (): void => void errors++;
-  subscribe(LOCK_CHANNELS.callFailed, onError);
+  subscribe(LockEvents.callFailed, onError);
   @Injectable()
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
@@ -223,7 +223,7 @@ it('renewals fail until the lease is over: the signal fires, the run is lost, an
   const toldOfOne = (): string[] => told.events.filter(({ node }) => node === 'one').map(({ status }) => status);
   await eventually(() => expect(toldOfOne()).toEqual(expect.arrayContaining(['redis-error', 'lost'])));
   expect(errors).toBeGreaterThan(0);
-  unsubscribe(LOCK_CHANNELS.callFailed, onError);
+  unsubscribe(LockEvents.callFailed, onError);
   told.stop();
 });
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Interval, ScheduleModule } from '@nestjs/schedule';
 import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
-import { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents } from 'luanest/script-registry';
+import { ScriptRegistryEvents } from 'luanest/script-registry';
 import { processWarnings } from '../../../test/support/process-warnings';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
@@ -17,7 +17,7 @@ it('50 ticks that wait at the same time, and a run with 50 listeners on its sign
   const count = (event: unknown): void => {
     if ((event as ScriptRegistryEvents['callEnded']).call.script === 'scheduled-lock.claim') claims += 1;
   };
-  subscribe(SCRIPT_REGISTRY_CHANNELS.callEnded, count);
+  subscribe(ScriptRegistryEvents.callEnded, count);
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => (finish = resolve));
   @Injectable()
@@ -39,7 +39,7 @@ it('50 ticks that wait at the same time, and a run with 50 listeners on its sign
   await eventually(() => expect(claims).toBeGreaterThan(100));
   finish();
   await Promise.all([holder, ...ticks]);
-  unsubscribe(SCRIPT_REGISTRY_CHANNELS.callEnded, count);
+  unsubscribe(ScriptRegistryEvents.callEnded, count);
   await warnings.stop();
   expect(warnings.texts).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { LostError } from 'luanest/script-registry';
-import { SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
+import { ScheduledLockEvents } from 'luanest/scheduled-lock';
 import type { Job } from '../src/jobs/job';
 import { OutcomeLog, type TickOutcome } from '../src/runs/outcome-log';
 import { ManualTime } from '../../../test/support/manual-time';
@@ -8,7 +8,7 @@ import { CRON, jobOf, MODULE } from './runs-support';
 
 describe('the outcomes of ticks', () => {
   const time = new ManualTime();
-  const events = new Published(SCHEDULED_LOCK_CHANNELS);
+  const events = new Published(ScheduledLockEvents);
 
   function open() {
     const lines: string[] = [];

@@ -3,7 +3,7 @@ import { Injectable, type Type } from '@nestjs/common';
 import type { TestingModule } from '@nestjs/testing';
 import * as newest from '@nestjs/schedule';
 import * as oldest from 'schedule-oldest';
-import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
+import { ScriptRegistryEvents } from 'luanest/script-registry';
 import { ScheduledLock, ScheduledLockModule, ScheduledLockService } from 'luanest/scheduled-lock';
 import { isIoredis } from '../../../test/support/client-kind';
 import { ClosingApps } from '../../../test/support/closing-apps';
@@ -73,7 +73,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     const told = listen();
     const failures: unknown[] = [];
     const onFailure = (event: unknown): void => void failures.push(event);
-    subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
+    subscribe(ScriptRegistryEvents.callFailed, onFailure);
     // No call may fail, also not where Redis stands still for a while.
     const deadlineMs = 20_000;
     const lock = { drainMs, deadlineMs, historySize: 1_000, abortGraceMs: how === 'deaf' ? 50 : 30_000 };
@@ -109,7 +109,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     );
     gate.open();
     await other.close();
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
+    unsubscribe(ScriptRegistryEvents.callFailed, onFailure);
     told.stop();
     expect(failures).toEqual([]);
     expect(apps.unhandled).toEqual([]);
@@ -133,7 +133,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     }
     const failures: unknown[] = [];
     const onFailure = (event: unknown): void => void failures.push(event);
-    subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
+    subscribe(ScriptRegistryEvents.callFailed, onFailure);
     const told = listen();
     const prefix = uniquePrefix();
     const app = await start(Jobs, schedule, prefix, { drainMs: 30_000, deadlineMs: 20_000 });
@@ -172,7 +172,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     expect(told.events.length).toBe(outcomes);
     expect(told.events.filter(({ status }) => status === 'redis-error')).toEqual([]);
     told.stop();
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
+    unsubscribe(ScriptRegistryEvents.callFailed, onFailure);
     expect(failures).toEqual([]);
     expect(apps.unhandled).toEqual([]);
   });

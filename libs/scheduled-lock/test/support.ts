@@ -5,12 +5,7 @@ import { join } from 'node:path';
 import { ConsoleLogger, type LoggerService, type ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { Cluster, Redis } from 'ioredis';
-import {
-  SCHEDULED_LOCK_CHANNELS,
-  ScheduledLockModule,
-  type ScheduledLockEvents,
-  type ScheduledLockModuleOptions,
-} from 'luanest/scheduled-lock';
+import { ScheduledLockEvents, ScheduledLockModule, type ScheduledLockModuleOptions } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { sharedRedisUrl } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
@@ -178,11 +173,11 @@ export function listen(): {
 } {
   const events: ScheduledLockEvents['tickEnded'][] = [];
   const listener = (event: unknown): void => void events.push(event as ScheduledLockEvents['tickEnded']);
-  subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, listener);
+  subscribe(ScheduledLockEvents.tickEnded, listener);
   return {
     events,
     of: (name) => events.filter((event) => event.name === name).map(({ status }) => status),
-    stop: () => unsubscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, listener),
+    stop: () => unsubscribe(ScheduledLockEvents.tickEnded, listener),
   };
 }
 

@@ -33,7 +33,7 @@ export {
   TimeoutError,
   UnknownOutcomeError,
 } from './script-registry.errors';
-export { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents } from './script-registry.events';
+export { ScriptRegistryEvents } from './script-registry.events';
 export { ScriptRegistryHealthIndicator } from './script-registry.health';
 export { ScriptRegistryModule } from './script-registry.module';
 export type { ScriptRegistryModuleOptions } from './script-registry.options';

@@ -1,6 +1,6 @@
 import { eventChannels } from '../../internal/src';
 
-/** Type of each event of this lib, by its key in SCRIPT_REGISTRY_CHANNELS: `ScriptRegistryEvents['scriptsLoaded']`, for example. */
+/** Type of each event of this lib: `ScriptRegistryEvents['scriptsLoaded']`, for example. The constant ScriptRegistryEvents names the channels. */
 export interface ScriptRegistryEvents {
   /** ScriptRegistry has loaded scripts on a node, has failed to do so, or has found that the node has all scripts already. */
   readonly scriptsLoaded: {
@@ -79,10 +79,10 @@ export interface ScriptRegistryEvents {
 }
 
 /**
- * Names of the `node:diagnostics_channel` channels that ScriptRegistry publishes to. No event has keys or arguments, but the
- * message of an `error` may quote them.
+ * Names of the `node:diagnostics_channel` channels that ScriptRegistry publishes to: `ScriptRegistryEvents.callFailed`, for example.
+ * No event has keys or arguments, but the message of an `error` may quote them.
  */
-export const SCRIPT_REGISTRY_CHANNELS = Object.freeze({
+export const ScriptRegistryEvents = Object.freeze({
   scriptsLoaded: 'luanest:script-registry:scripts.loaded',
   scriptsHealed: 'luanest:script-registry:scripts.healed',
   groupSent: 'luanest:script-registry:group.sent',
@@ -92,7 +92,7 @@ export const SCRIPT_REGISTRY_CHANNELS = Object.freeze({
   callFailed: 'luanest:script-registry:call.failed',
 });
 
-export const events = eventChannels<ScriptRegistryEvents>(SCRIPT_REGISTRY_CHANNELS);
+export const events = eventChannels<ScriptRegistryEvents>(ScriptRegistryEvents);
 
 /** Runs a script by calling `make`, and publishes the start and the end of this call as events. */
 export function withCallEvents<R>(registry: string, script: string, make: () => Promise<R>): Promise<R> {

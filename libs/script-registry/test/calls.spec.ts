@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
+import { ScriptRegistryEvents } from 'luanest/script-registry';
 import { turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { eventually } from '../../../test/support/wait';
@@ -314,7 +314,7 @@ describe('calls that end early', () => {
 });
 
 describe('events', () => {
-  const published = new Published(SCRIPT_REGISTRY_CHANNELS);
+  const published = new Published(ScriptRegistryEvents);
   const any = { registry: 'main', script: 'test.any' };
   const take = (event: string): unknown[] =>
     published.take().flatMap((one) => ((one as [string])[0] === event ? [(one as [string, unknown])[1]] : []));

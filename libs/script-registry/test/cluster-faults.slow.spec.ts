@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Cluster, Redis } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
-import { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents, type ScriptRegistry } from 'luanest/script-registry';
+import { ScriptRegistryEvents, type ScriptRegistry } from 'luanest/script-registry';
 import { startCluster, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { countOnce, openRegistry, quiet } from './support';
@@ -72,9 +72,9 @@ describe('faults between a registry and a Cluster', () => {
       if (message instanceof Object) groups.push((message as ScriptRegistryEvents['groupSent']).calls);
     };
     await onAll((redis) => redis.config('RESETSTAT'));
-    subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    subscribe(ScriptRegistryEvents.groupSent, listener);
     await Promise.all(Array.from({ length: 1_200 }, (_, i) => run(TAGS[i % TAGS.length] as string)));
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    unsubscribe(ScriptRegistryEvents.groupSent, listener);
     expect(groups.length).toBeLessThan(600);
     // A server refuses keys of two slots; no group was ever refused, nor sent again singly.
     const stats = await onAll((redis) => redis.info('everything'));

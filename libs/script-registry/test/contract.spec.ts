@@ -5,7 +5,7 @@ import Redis5 from 'ioredis5';
 import fc from 'fast-check';
 import {
   ReplyDecodeError,
-  SCRIPT_REGISTRY_CHANNELS,
+  ScriptRegistryEvents,
   ScriptFailedError,
   type ScriptRegistry,
   defineScript,
@@ -135,8 +135,8 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     const groupsOf = async (work: () => Promise<unknown>): Promise<number> => {
       let groups = 0;
       const listener = (): void => void groups++;
-      subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
-      await work().finally(() => unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener));
+      subscribe(ScriptRegistryEvents.groupSent, listener);
+      await work().finally(() => unsubscribe(ScriptRegistryEvents.groupSent, listener));
       return groups;
     };
 

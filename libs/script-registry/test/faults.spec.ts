@@ -2,13 +2,12 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Redis, type RedisOptions } from 'ioredis';
 import {
   NotSentError,
-  SCRIPT_REGISTRY_CHANNELS,
+  ScriptRegistryEvents,
   ScriptFailedError,
   ScriptRefusedError,
   UnknownOutcomeError,
   defineScript,
   str,
-  type ScriptRegistryEvents,
   type ScriptRegistry,
 } from 'luanest/script-registry';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
@@ -369,7 +368,7 @@ describe('faults between a registry and one server', () => {
     const events: Record<string, unknown[]> = {};
     const groups = (): ScriptRegistryEvents['groupSent'][] =>
       (events['groupSent'] ?? []) as ScriptRegistryEvents['groupSent'][];
-    const listeners = Object.entries(SCRIPT_REGISTRY_CHANNELS).map(([name, channel]) => {
+    const listeners = Object.entries(ScriptRegistryEvents).map(([name, channel]) => {
       const listener = (message: unknown): void => void (events[name] ??= []).push(message);
       subscribe(channel, listener);
       return () => unsubscribe(channel, listener);
@@ -409,7 +408,7 @@ describe('faults between a registry and one server', () => {
     registry.register([bounded]);
     const calls: number[] = [];
     const listener = (message: unknown): void => void calls.push((message as ScriptRegistryEvents['groupSent']).calls);
-    subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    subscribe(ScriptRegistryEvents.groupSent, listener);
     const run = (entry: string): Promise<number> =>
       registry.run(bounded, { keys: { log: '{f}:log' }, args: { entry } });
     await Promise.all(Array.from({ length: 100 }, () => run('x')));
@@ -420,7 +419,7 @@ describe('faults between a registry and one server', () => {
     calls.length = 0;
     await Promise.all(Array.from({ length: 5 }, () => run('x'.repeat(70_000))));
     expect(calls).toEqual([1, 1, 1, 1, 1]);
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    unsubscribe(ScriptRegistryEvents.groupSent, listener);
   });
 
   itIoredis(

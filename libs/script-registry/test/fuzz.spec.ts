@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents } from 'luanest/script-registry';
+import { ScriptRegistryEvents } from 'luanest/script-registry';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { describeProgram, differences, smallest, type Difference, type Stages } from './fuzz/differential';
 import { generate } from './fuzz/generator';
@@ -38,7 +38,7 @@ describe('random scripts', () => {
         const { calls } = event as ScriptRegistryEvents['groupSent'];
         if (calls > 1) inGroups += calls;
       };
-      subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, count);
+      subscribe(ScriptRegistryEvents.groupSent, count);
       const found: [seed: number, difference: Difference][] = [];
       for (let from = 0; from < SCRIPTS && found.length === 0; from += BATCH) {
         const programs = Array.from({ length: Math.min(BATCH, SCRIPTS - from) }, (_, i) => generate(SEED + from + i));
@@ -46,7 +46,7 @@ describe('random scripts', () => {
           found.push([SEED + from + programs.indexOf(difference.program), difference]);
         }
       }
-      unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, count);
+      unsubscribe(ScriptRegistryEvents.groupSent, count);
       const [[seed, first] = []] = found;
       if (first !== undefined) {
         const small = await smallest(stages, first);

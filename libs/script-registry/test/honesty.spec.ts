@@ -4,13 +4,12 @@ import { Cluster, Redis, ReplyError } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
 import {
   NotSentError,
-  SCRIPT_REGISTRY_CHANNELS,
+  ScriptRegistryEvents,
   ScriptRegistry,
   UnknownOutcomeError,
   defineScript,
   int,
   str,
-  type ScriptRegistryEvents,
 } from 'luanest/script-registry';
 import {
   startCluster,
@@ -213,7 +212,7 @@ describe('outcomes of calls on one server', () => {
     const registry = await open(client());
     const events: unknown[] = [];
     const listener = (message: unknown): void => void events.push(message);
-    subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, listener);
+    subscribe(ScriptRegistryEvents.callFailed, listener);
     await admin.config('SET', 'maxmemory', '1');
     const outcomes = await Promise.allSettled(
       ['a', 'b', 'c'].map((who) =>
@@ -221,7 +220,7 @@ describe('outcomes of calls on one server', () => {
       ),
     );
     await admin.config('SET', 'maxmemory', '0');
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, listener);
+    unsubscribe(ScriptRegistryEvents.callFailed, listener);
     expect(events).toHaveLength(3);
     for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { redisCode: 'OOM' } });
     expect(inspect([outcomes, events], { depth: 20, showHidden: true })).not.toMatch(/SECRET|key-[abc]/);
@@ -238,10 +237,10 @@ describe('outcomes of calls on one server', () => {
     const listener = (): void => {
       if (seconds.length === 0) seconds.push(call(50).catch((error: unknown) => error));
     };
-    subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, listener);
+    subscribe(ScriptRegistryEvents.callFailed, listener);
     await expect(call(50)).rejects.toThrow(NotSentError);
     expect(await seconds[0]).toBeInstanceOf(NotSentError);
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, listener);
+    unsubscribe(ScriptRegistryEvents.callFailed, listener);
   });
 
   it('runAndWait writes where run does, after a SELECT as well, and its wait is bounded by its deadline', async () => {
@@ -281,14 +280,14 @@ describe('outcomes of calls on one server', () => {
       const load = message as ScriptRegistryEvents['scriptsLoaded'];
       if (load.registry === 'empty') loads.push(load);
     };
-    subscribe(SCRIPT_REGISTRY_CHANNELS.scriptsLoaded, listener);
+    subscribe(ScriptRegistryEvents.scriptsLoaded, listener);
     const redis = quiet(client());
     const registry = new ScriptRegistry('empty', connectIoredis(redis), resolveOptions({ preload: 'required' }));
     closing.push(() => (registry.close(), redis.disconnect()));
     await registry.onModuleInit();
     // The load at boot, and the check half a second later.
     await eventually(() => expect(loads.length).toBeGreaterThan(1));
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS.scriptsLoaded, listener);
+    unsubscribe(ScriptRegistryEvents.scriptsLoaded, listener);
     expect(loads.map(({ scripts, error }) => [scripts, error])).toEqual(loads.map(() => [0, undefined]));
   });
 
@@ -299,11 +298,11 @@ describe('outcomes of calls on one server', () => {
       const event = message as ScriptRegistryEvents['callStarted'] & ScriptRegistryEvents['callEnded'];
       published.push((event.call ?? event).script);
     };
-    subscribe(SCRIPT_REGISTRY_CHANNELS[channel], listener);
+    subscribe(ScriptRegistryEvents[channel], listener);
     await registry.run(append, { keys: { log: 'x' }, args: { entry: 'x' } });
     // Another registry of this process may still end its calls.
     await eventually(() => expect(published.filter((script) => script === append.name)).toEqual([append.name]));
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS[channel], listener);
+    unsubscribe(ScriptRegistryEvents[channel], listener);
   });
 
   it('a closed ScriptRegistry refuses calls and listeners, and names the reason', async () => {
@@ -443,7 +442,7 @@ describe('outcomes of calls on a Cluster', () => {
     const admin = quiet(new Redis(owner.port));
     const healed: string[] = [];
     const listener = (event: unknown): void => void healed.push((event as ScriptRegistryEvents['scriptsHealed']).node);
-    subscribe(SCRIPT_REGISTRY_CHANNELS.scriptsHealed, listener);
+    subscribe(ScriptRegistryEvents.scriptsHealed, listener);
     other.pause();
     try {
       redis.slots[slot] = [`${other.host}:${other.port}`];
@@ -454,7 +453,7 @@ describe('outcomes of calls on a Cluster', () => {
       expect(await call).toBe(0);
     } finally {
       other.resume();
-      unsubscribe(SCRIPT_REGISTRY_CHANNELS.scriptsHealed, listener);
+      unsubscribe(ScriptRegistryEvents.scriptsHealed, listener);
       admin.disconnect();
     }
     expect(healed).not.toContain(`${other.host}:${other.port}`);

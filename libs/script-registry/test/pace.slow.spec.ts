@@ -1,13 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import {
-  defineScript,
-  int,
-  SCRIPT_REGISTRY_CHANNELS,
-  type ScriptRegistryEvents,
-  type ScriptRegistry,
-} from 'luanest/script-registry';
+import { defineScript, int, ScriptRegistryEvents, type ScriptRegistry } from 'luanest/script-registry';
 import { startFaultProxy, startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { FEW } from './fake-redis';
@@ -69,11 +63,11 @@ describe('how long a group holds Redis', () => {
       const group = message as ScriptRegistryEvents['groupSent'];
       if (group.script === script.name) groups.push(group.calls);
     };
-    subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    subscribe(ScriptRegistryEvents.groupSent, listener);
     const run = (): Promise<unknown> =>
       registry.run(script, { keys: { any: 'k' }, args: { spins: Math.round(spins) } });
     await Promise.all(Array.from({ length: calls }, run)).finally(() =>
-      unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener),
+      unsubscribe(ScriptRegistryEvents.groupSent, listener),
     );
     return groups;
   }
@@ -155,13 +149,13 @@ describe('calls that come one after another, each in a turn of its own', () => {
     const listener = (message: unknown): void => {
       inFlight.push((message as ScriptRegistryEvents['groupSent']).inFlight);
     };
-    subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    subscribe(ScriptRegistryEvents.groupSent, listener);
     const replies: Promise<unknown>[] = [];
     for (let i = 0; i < calls; i++) {
       replies.push(run(before.at(-1) as number));
       await turn();
     }
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    unsubscribe(ScriptRegistryEvents.groupSent, listener);
     await Promise.all(replies);
     return inFlight;
   }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
+import { ScriptRegistryEvents } from 'luanest/script-registry';
 import { turn } from '../../../test/support/manual-time';
 import { pending } from '../../../test/support/replies';
 import { Published } from '../../../test/support/published';
@@ -7,7 +7,7 @@ import { CommandFailure } from '../src/connection/port';
 import { FakeNode, FEW, noScript, openFake, outcomeOf, refused } from './fake-redis';
 
 const OOM = refused("OOM command not allowed when used memory > 'maxmemory'.");
-const published = new Published(SCRIPT_REGISTRY_CHANNELS);
+const published = new Published(ScriptRegistryEvents);
 const healed = (): unknown[] =>
   published.take().flatMap((one) => ((one as [string])[0] === 'scriptsHealed' ? [(one as [string, unknown])[1]] : []));
 

@@ -1,9 +1,7 @@
 import { eventChannels } from '../../internal/src';
 import type { StreamStats } from './stream-consumer.types';
 
-/**
- * Type of each event of this lib, by its key in STREAM_CONSUMER_CHANNELS: `StreamConsumerEvents['messageRetried']`, for example.
- */
+/** Type of each event of this lib: `StreamConsumerEvents['messageRetried']`, for example. The constant StreamConsumerEvents names the channels. */
 export interface StreamConsumerEvents {
   /**
    * An attempt failed, or its handler returned or threw `retryLater`. Another attempt follows after `delayMs`. Published before Redis
@@ -120,8 +118,8 @@ export interface StreamConsumerEvents {
   };
 }
 
-/** Name of the `node:diagnostics_channel` channel of each event. */
-export const STREAM_CONSUMER_CHANNELS = Object.freeze({
+/** Name of the `node:diagnostics_channel` channel of each event: `StreamConsumerEvents.messageRetried`, for example. */
+export const StreamConsumerEvents = Object.freeze({
   messageRetried: 'luanest:stream-consumer:message.retried',
   messagesHandled: 'luanest:stream-consumer:messages.handled',
   messageDeadLettered: 'luanest:stream-consumer:message.dead-lettered',
@@ -134,4 +132,4 @@ export const STREAM_CONSUMER_CHANNELS = Object.freeze({
 });
 
 /** Functions that publish the events of this lib. */
-export const events = eventChannels<StreamConsumerEvents>(STREAM_CONSUMER_CHANNELS);
+export const events = eventChannels<StreamConsumerEvents>(StreamConsumerEvents);

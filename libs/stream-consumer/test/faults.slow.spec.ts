@@ -1,10 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Redis } from 'ioredis';
-import {
-  STREAM_CONSUMER_CHANNELS,
-  type StreamConsumerOptions,
-  type StreamConsumerEvents,
-} from 'luanest/stream-consumer';
+import { StreamConsumerEvents, type StreamConsumerOptions } from 'luanest/stream-consumer';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { group, openBench, quiet, type Bench } from './support';
@@ -177,7 +173,7 @@ describe('a consumer on a server of its own', () => {
     const keys = bench.keys('typed', 'g');
     const said: StreamConsumerEvents['callFailed'][] = [];
     const listener = (event: unknown): void => void said.push(event as StreamConsumerEvents['callFailed']);
-    subscribe(STREAM_CONSUMER_CHANNELS.callFailed, listener);
+    subscribe(StreamConsumerEvents.callFailed, listener);
     for (const name of ['sessions', 'takes', 'due', 'tries'] as const) {
       const seen: unknown[] = [];
       const handle = await bench.streams.handle(group('typed', 'g'), ({ payload }) => void seen.push(payload));
@@ -201,6 +197,6 @@ describe('a consumer on a server of its own', () => {
       await settled('typed');
       await handle.stop();
     }
-    unsubscribe(STREAM_CONSUMER_CHANNELS.callFailed, listener);
+    unsubscribe(StreamConsumerEvents.callFailed, listener);
   });
 });

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { STREAM_CONSUMER_CHANNELS, type StreamConsumerEvents } from 'luanest/stream-consumer';
+import { StreamConsumerEvents } from 'luanest/stream-consumer';
 import { tagOf } from '../src/streams/partitions';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
@@ -56,7 +56,7 @@ describe.each(few(servers))('what changes while consumers run, on %s', (_, clien
     const events: [string, StreamConsumerEvents['groupMeasured']][] = [];
     const listener = (event: unknown, name: string | symbol): void =>
       void events.push([String(name), event as StreamConsumerEvents['groupMeasured']]);
-    const { groupMeasured: stats, groupStalled: stalled } = STREAM_CONSUMER_CHANNELS;
+    const { groupMeasured: stats, groupStalled: stalled } = StreamConsumerEvents;
     for (const channel of [stats, stalled]) subscribe(channel, listener);
     const gate = new Gate();
     await few.streams.publishMany(

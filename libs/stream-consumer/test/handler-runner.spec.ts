@@ -1,4 +1,4 @@
-import { deadLetter, retryLater, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import { deadLetter, retryLater, StreamConsumerEvents } from 'luanest/stream-consumer';
 import { InvalidInputError, MOVED } from '../../internal/src';
 import type { Delivery } from '../src/consumer/handler-runner';
 import { ManualTime, turn } from '../../../test/support/manual-time';
@@ -7,7 +7,7 @@ import { pending } from '../../../test/support/replies';
 import { openRunner } from './handler-runner-support';
 
 const time = new ManualTime();
-const events = new Published(STREAM_CONSUMER_CHANNELS);
+const events = new Published(StreamConsumerEvents);
 beforeEach(() => {
   jest.spyOn(Math, 'random').mockReturnValue(0.5);
 });

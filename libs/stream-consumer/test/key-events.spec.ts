@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Cluster, Redis } from 'ioredis';
-import { defineStream, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import { defineStream, StreamConsumerEvents } from 'luanest/stream-consumer';
 import { startCluster, startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { define, group, openBench, quiet, type Bench } from './support';
@@ -58,13 +58,13 @@ describe('a server with events of keys', () => {
     await admin.call('ACL', 'SETUSER', 'partly', `&${bench.prefix}:*`);
     const failures: unknown[] = [];
     const listener = (event: unknown): void => void failures.push(event);
-    subscribe(STREAM_CONSUMER_CHANNELS.callFailed, listener);
+    subscribe(StreamConsumerEvents.callFailed, listener);
     await admin.call('CONFIG', 'RESETSTAT');
     const seen = await consume(bench, ['polled'], 50);
     await asleep();
     await admin.xadd('polled', '*', 'n', '1');
     await eventually(() => expect(seen).toEqual(['1']));
-    unsubscribe(STREAM_CONSUMER_CHANNELS.callFailed, listener);
+    unsubscribe(StreamConsumerEvents.callFailed, listener);
     expect(failures).toEqual([]);
     // It is not tried again at each poll.
     expect(await admin.info('commandstats')).toMatch(/cmdstat_subscribe:calls=0,.*rejected_calls=1,/);

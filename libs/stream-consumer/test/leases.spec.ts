@@ -1,13 +1,7 @@
 import { LostError, TimeoutError } from 'luanest/script-registry';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Redis } from 'ioredis';
-import {
-  deadLetter,
-  STREAM_CONSUMER_CHANNELS,
-  type HandlerResult,
-  type StreamConsumerEvents,
-  type StreamMessage,
-} from 'luanest/stream-consumer';
+import { deadLetter, StreamConsumerEvents, type HandlerResult, type StreamMessage } from 'luanest/stream-consumer';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { group, openBench, servers, type Bench } from './support';
@@ -27,8 +21,8 @@ describe.each(few(servers))('leases on %s', (_, client) => {
   ): { readonly events: StreamConsumerEvents[E][]; stop(): void } => {
     const events: StreamConsumerEvents[E][] = [];
     const listener = (event: unknown): void => void events.push(event as StreamConsumerEvents[E]);
-    subscribe(STREAM_CONSUMER_CHANNELS[channel], listener);
-    return { events, stop: () => unsubscribe(STREAM_CONSUMER_CHANNELS[channel], listener) };
+    subscribe(StreamConsumerEvents[channel], listener);
+    return { events, stop: () => unsubscribe(StreamConsumerEvents[channel], listener) };
   };
 
   /** Ends the leases of all sessions of a group, as the passing of their time would. */

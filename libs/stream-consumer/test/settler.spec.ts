@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import { StreamConsumerEvents } from 'luanest/stream-consumer';
 import { Calls } from '../../worker/src';
 import { LEASE_LOST } from '../src/consumer/session';
 import { Settler, type Step } from '../src/consumer/session';
@@ -12,7 +12,7 @@ import { messageOf, sessionOf } from './taken-messages';
 
 describe('outcomes of messages', () => {
   const time = new ManualTime();
-  const events = new Published(STREAM_CONSUMER_CHANNELS);
+  const events = new Published(StreamConsumerEvents);
 
   afterEach(() => {
     jest.restoreAllMocks();

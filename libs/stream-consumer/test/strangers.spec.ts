@@ -4,7 +4,7 @@ import { ConsoleLogger, Logger } from '@nestjs/common';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { idleChecksOf } from '../../internal/src';
-import { STREAM_CONSUMER_CHANNELS, type StreamConsumerEvents } from '../src';
+import { StreamConsumerEvents } from '../src';
 import { define, group, openBench, servers, type Bench } from './support';
 import { few } from '../../../test/support/few';
 
@@ -26,7 +26,7 @@ describe.each(few(servers))('when others change a group, on %s', (_, client) => 
   beforeEach(() => {
     damage = [];
     lines = [];
-    subscribe(STREAM_CONSUMER_CHANNELS.groupDamaged, note);
+    subscribe(StreamConsumerEvents.groupDamaged, note);
     Logger.overrideLogger({
       ...new ConsoleLogger({ logLevels: [] }),
       log: () => undefined,
@@ -35,7 +35,7 @@ describe.each(few(servers))('when others change a group, on %s', (_, client) => 
     });
   });
   afterEach(() => {
-    unsubscribe(STREAM_CONSUMER_CHANNELS.groupDamaged, note);
+    unsubscribe(StreamConsumerEvents.groupDamaged, note);
     Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
   });
   afterAll(() => Promise.all([bench.close(), other.close()]));

@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { STREAM_CONSUMER_CHANNELS, StreamConsumerService, type StreamConsumerEvents } from 'luanest/stream-consumer';
+import { StreamConsumerEvents, StreamConsumerService } from 'luanest/stream-consumer';
 import { watch } from '../../../test/support/idle-checks';
 import { ownStalls } from '../../../test/support/pulse';
 import { openRegistry, quiet } from '../../script-registry/test/support';
@@ -65,7 +65,7 @@ async function main(job: WorkerJob): Promise<void> {
   const options = resolveOptions({ leaseMs, attempts: 1_000 });
   const streams = new StreamConsumerService(registry, options, new StreamCatalog(registry, job.partitions));
   if (watchEveryMs !== undefined) watch(registry, watchEveryMs);
-  subscribe(STREAM_CONSUMER_CHANNELS.messagesLost, (event) => {
+  subscribe(StreamConsumerEvents.messagesLost, (event) => {
     for (let i = 0; i < (event as StreamConsumerEvents['messagesLost']).ids.length; i++) void note('lost', -1, 0);
   });
   ownStalls((ms) => void note('stalled', ms, 0));

@@ -143,7 +143,7 @@ export class StreamServer
   /** Always throws: this transport has no events. @throws SetupError */
   on(): never {
     throw new SetupError(
-      'StreamServer has no events. Subscribe to its status, or to the channels STREAM_CONSUMER_CHANNELS.',
+      'StreamServer has no events. Subscribe to its status, or to a channel of StreamConsumerEvents.',
     );
   }
 

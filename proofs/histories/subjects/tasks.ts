@@ -1,12 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  deadLetter,
-  DELAYED_TASK_CHANNELS,
-  DelayedTaskService,
-  type DelayedTaskEvents,
-  type TaskContext,
-} from 'luanest/delayed-task';
+import { deadLetter, DelayedTaskEvents, DelayedTaskService, type TaskContext } from 'luanest/delayed-task';
 import { resolveOptions } from '../../../libs/delayed-task/src/delayed-task.options';
 import { delayedTaskScripts } from '../../../libs/delayed-task/src/delayed-task.scripts';
 import { TaskModel, type TaskInput, type TaskOperation, type TaskOutput } from '../models/tasks';
@@ -117,8 +111,8 @@ class Observer {
     private readonly queue: string,
     private readonly random: Random,
   ) {
-    subscribe(DELAYED_TASK_CHANNELS.attemptSettled, this.settled);
-    subscribe(DELAYED_TASK_CHANNELS.callFailed, this.failed);
+    subscribe(DelayedTaskEvents.attemptSettled, this.settled);
+    subscribe(DelayedTaskEvents.callFailed, this.failed);
   }
 
   readonly handle = async ({ plan }: Payload, task: TaskContext): Promise<unknown> => {
@@ -148,8 +142,8 @@ class Observer {
   };
 
   close(): void {
-    unsubscribe(DELAYED_TASK_CHANNELS.attemptSettled, this.settled);
-    unsubscribe(DELAYED_TASK_CHANNELS.callFailed, this.failed);
+    unsubscribe(DelayedTaskEvents.attemptSettled, this.settled);
+    unsubscribe(DelayedTaskEvents.callFailed, this.failed);
   }
 
   private isTroubled(at: number): boolean {

@@ -44,15 +44,15 @@ class TaskModel implements Model<Operation> {
   }
 
   app(member: Member): ModuleMetadata {
-    const { DelayedTaskModule, DELAYED_TASK_CHANNELS } = member.load<typeof Tasks>('luanest/delayed-task');
+    const { DelayedTaskModule, DelayedTaskEvents } = member.load<typeof Tasks>('luanest/delayed-task');
     const { process } = member;
-    process.channel(DELAYED_TASK_CHANNELS.attemptSettled).subscribe((event) => {
+    process.channel(DelayedTaskEvents.attemptSettled).subscribe((event) => {
       this.settles(member, event as Tasks.DelayedTaskEvents['attemptSettled']);
     });
-    process.channel(DELAYED_TASK_CHANNELS.tasksBuried).subscribe((event) => {
+    process.channel(DelayedTaskEvents.tasksBuried).subscribe((event) => {
       for (const { id } of (event as Tasks.DelayedTaskEvents['tasksBuried']).tasks) this.buried(id);
     });
-    process.channel(DELAYED_TASK_CHANNELS.callFailed).subscribe((event) => {
+    process.channel(DelayedTaskEvents.callFailed).subscribe((event) => {
       this.world.expect(!this.world.isCalm, () => `nothing is wrong, but a call failed: ${JSON.stringify(event)}`);
     });
     const { leaseMs, partitions, concurrency, attempts, backoffMs, timeoutMs, drainMs } = this.options;

@@ -50,9 +50,9 @@ class LockModel implements Model<Operation> {
   }
 
   app(member: Member) {
-    const { LockModule, LOCK_CHANNELS } = member.load<typeof LockLib>('luanest/lock');
+    const { LockModule, LockEvents } = member.load<typeof LockLib>('luanest/lock');
     const { leaseMs, waitMs, drainMs, replicas } = this.options;
-    member.process.channel(LOCK_CHANNELS.callFailed).subscribe((event) => {
+    member.process.channel(LockEvents.callFailed).subscribe((event) => {
       this.world.expect(!this.world.isCalm, () => `nothing is wrong, but a call failed: ${JSON.stringify(event)}`);
     });
     const waits = { replicas, replicasTimeoutMs: 50 };

@@ -74,11 +74,11 @@ class LimitModel implements Model<Operation> {
   ) {}
 
   app(member: Member): ModuleMetadata {
-    const { RateLimitModule, RATE_LIMIT_CHANNELS } = this.lib(member);
+    const { RateLimitModule, RateLimitEvents } = this.lib(member);
     const { onRedisError, deadlineMs } = this.options;
     const hurried = { name: 'q', algorithm: 'fixed-window' as const, limit: 10_000, windowMs: 1_000 };
     let openedUs = 0;
-    member.process.channel(RATE_LIMIT_CHANNELS.breakerChanged).subscribe((event) => {
+    member.process.channel(RateLimitEvents.breakerChanged).subscribe((event) => {
       const openMs = (member.nowUs - openedUs) / 1_000;
       const isRight = (event as Limits.RateLimitEvents['breakerChanged']).state === 'opened' || openMs >= 999;
       this.world.expect(isRight, () => `the breaker was open for only ${openMs} ms`);

@@ -58,12 +58,12 @@ class StreamModel implements Model<Operation> {
   }
 
   app(member: Member): ModuleMetadata {
-    const { StreamConsumerModule, STREAM_CONSUMER_CHANNELS } = this.lib(member);
+    const { StreamConsumerModule, StreamConsumerEvents } = this.lib(member);
     const { process } = member;
     const on = <Name extends keyof Streams.StreamConsumerEvents>(
       name: Name,
       handle: (event: Streams.StreamConsumerEvents[Name]) => void,
-    ): void => process.channel(STREAM_CONSUMER_CHANNELS[name]).subscribe((event) => handle(event as never));
+    ): void => process.channel(StreamConsumerEvents[name]).subscribe((event) => handle(event as never));
     on('messagesHandled', ({ group, ids }) => ids.forEach((id) => this.handled(group, id)));
     on('messageDeadLettered', ({ group, id, attemptsMade }) => this.dies(group, id, attemptsMade));
     on('messagesLost', ({ ids, reason }) => {

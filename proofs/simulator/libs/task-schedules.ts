@@ -37,8 +37,8 @@ class ScheduleModel implements Model<Operation> {
   ) {}
 
   app(member: Member): ModuleMetadata {
-    const { DelayedTaskModule, DELAYED_TASK_CHANNELS } = member.load<typeof Tasks>('luanest/delayed-task');
-    member.process.channel(DELAYED_TASK_CHANNELS.attemptSettled).subscribe((event) => {
+    const { DelayedTaskModule, DelayedTaskEvents } = member.load<typeof Tasks>('luanest/delayed-task');
+    member.process.channel(DelayedTaskEvents.attemptSettled).subscribe((event) => {
       const { id, status } = event as Tasks.DelayedTaskEvents['attemptSettled'];
       this.world.note(member.name, () => `the task ${id} is ${status}`);
       if (status !== 'done') return;

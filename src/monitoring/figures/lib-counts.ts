@@ -1,12 +1,12 @@
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { DELAYED_TASK_CHANNELS, type DelayedTaskEvents } from 'luanest/delayed-task';
-import { LOCK_CHANNELS } from 'luanest/lock';
-import { ONCE_CHANNELS, type OnceEvents } from 'luanest/once';
-import { RATE_LIMIT_CHANNELS, type RateLimitEvents } from 'luanest/rate-limit';
-import { READ_REWARD_CHANNELS, type ReadRewardEvents } from 'luanest/read-reward';
-import { SCHEDULED_LOCK_CHANNELS, type ScheduledLockEvents } from 'luanest/scheduled-lock';
-import { type StreamConsumerEvents, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import { DelayedTaskEvents } from 'luanest/delayed-task';
+import { LockEvents } from 'luanest/lock';
+import { OnceEvents } from 'luanest/once';
+import { RateLimitEvents } from 'luanest/rate-limit';
+import { ReadRewardEvents } from 'luanest/read-reward';
+import { ScheduledLockEvents } from 'luanest/scheduled-lock';
+import { StreamConsumerEvents } from 'luanest/stream-consumer';
 
 /** Attempts at tasks of which the details are kept. */
 const KEPT_TASKS = 5;
@@ -84,22 +84,22 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
   private points = 0;
 
   private readonly listeners: readonly (readonly [string, (event: never) => void])[] = [
-    [RATE_LIMIT_CHANNELS.requestRefused, (event: RateLimitEvents['requestRefused']) => this.countRefusal(event)],
-    [ONCE_CHANNELS.claimAnswered, ({ status }: OnceEvents['claimAnswered']) => this.once.add(status)],
-    [SCHEDULED_LOCK_CHANNELS.tickEnded, ({ status }: ScheduledLockEvents['tickEnded']) => this.jobs.add(status)],
-    [LOCK_CHANNELS.lockLost, () => this.locks.add('lost')],
-    [LOCK_CHANNELS.callFailed, () => this.locks.add('errors')],
-    [DELAYED_TASK_CHANNELS.attemptSettled, (event: DelayedTaskEvents['attemptSettled']) => this.noteTask(event)],
-    [DELAYED_TASK_CHANNELS.tasksBuried, ({ count }: DelayedTaskEvents['tasksBuried']) => this.tasks.add('dead', count)],
-    [READ_REWARD_CHANNELS.readRecorded, (event: ReadRewardEvents['readRecorded']) => this.countRead(event)],
-    [STREAM_CONSUMER_CHANNELS.messageRetried, () => this.streams.add('retried')],
-    [STREAM_CONSUMER_CHANNELS.messageDeadLettered, () => this.streams.add('dead')],
+    [RateLimitEvents.requestRefused, (event: RateLimitEvents['requestRefused']) => this.countRefusal(event)],
+    [OnceEvents.claimAnswered, ({ status }: OnceEvents['claimAnswered']) => this.once.add(status)],
+    [ScheduledLockEvents.tickEnded, ({ status }: ScheduledLockEvents['tickEnded']) => this.jobs.add(status)],
+    [LockEvents.lockLost, () => this.locks.add('lost')],
+    [LockEvents.callFailed, () => this.locks.add('errors')],
+    [DelayedTaskEvents.attemptSettled, (event: DelayedTaskEvents['attemptSettled']) => this.noteTask(event)],
+    [DelayedTaskEvents.tasksBuried, ({ count }: DelayedTaskEvents['tasksBuried']) => this.tasks.add('dead', count)],
+    [ReadRewardEvents.readRecorded, (event: ReadRewardEvents['readRecorded']) => this.countRead(event)],
+    [StreamConsumerEvents.messageRetried, () => this.streams.add('retried')],
+    [StreamConsumerEvents.messageDeadLettered, () => this.streams.add('dead')],
     [
-      STREAM_CONSUMER_CHANNELS.messagesLost,
+      StreamConsumerEvents.messagesLost,
       ({ ids }: StreamConsumerEvents['messagesLost']) => this.streams.add('lost', ids.length),
     ],
     [
-      STREAM_CONSUMER_CHANNELS.sessionTakenOver,
+      StreamConsumerEvents.sessionTakenOver,
       ({ messages }: StreamConsumerEvents['sessionTakenOver']) => this.streams.add('taken-over', messages),
     ],
   ];

@@ -8,12 +8,7 @@ import { DelayedTask, DelayedTaskModule, DelayedTaskService, type TaskContext } 
 import { LockModule, LockService } from 'luanest/lock';
 import { OnceModule, OnceService } from 'luanest/once';
 import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
-import {
-  SCHEDULED_LOCK_CHANNELS,
-  ScheduledLock,
-  ScheduledLockModule,
-  ScheduledLockService,
-} from 'luanest/scheduled-lock';
+import { ScheduledLockEvents, ScheduledLock, ScheduledLockModule, ScheduledLockService } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { defineStream, StreamConsumer, StreamConsumerModule, StreamConsumerService } from 'luanest/stream-consumer';
 import type { StreamMessage } from 'luanest/stream-consumer';
@@ -140,7 +135,7 @@ const terms = { leaseMs };
 class AppModule {}
 
 async function main(): Promise<void> {
-  subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, (event) => {
+  subscribe(ScheduledLockEvents.tickEnded, (event) => {
     const { slot, status } = event as { slot: number; status: string };
     void redis.rpush(TICKS, JSON.stringify({ pod, slot, status }));
   });

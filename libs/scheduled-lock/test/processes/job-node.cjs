@@ -4,7 +4,7 @@ const { once } = require('node:events');
 const { subscribe } = require('node:diagnostics_channel');
 const { boot, decorate, lib } = require('./app.cjs');
 const { Interval, ScheduleModule } = require('@nestjs/schedule');
-const { ScheduledLock, ScheduledLockModule, ScheduledLockService, SCHEDULED_LOCK_CHANNELS } = lib('scheduled-lock');
+const { ScheduledLock, ScheduledLockModule, ScheduledLockService, ScheduledLockEvents } = lib('scheduled-lock');
 
 const print = (line) => process.stdout.write(`${line}\n`);
 const leaseMs = Number(process.env.LEASE_MS);
@@ -32,7 +32,7 @@ async function main() {
     ScheduledLock({ name: 'job', leaseMs, catchUpWithinMs: Number(process.env.CATCH_UP_MS ?? 0) }),
     Interval(Number(process.env.PERIOD_MS)),
   ]);
-  subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ status, fence }) => fence && print(`status ${status} ${fence}`));
+  subscribe(ScheduledLockEvents.tickEnded, ({ status, fence }) => fence && print(`status ${status} ${fence}`));
   const { app } = await boot(
     [ScheduledLockModule.forRoot({ namespace: 'default', node: process.env.NODE_NAME }), ScheduleModule.forRoot()],
     [Jobs],

@@ -24,9 +24,9 @@ global.setInterval = (callback, ms, ...args) =>
   setIntervalOfNode(ms === PERIOD_MS ? () => firing('every', callback) : callback, ms, ...args);
 
 const { Cron, Interval, ScheduleModule, SchedulerRegistry } = require('@nestjs/schedule');
-const { ScheduledLock, ScheduledLockModule, ScheduledLockService, SCHEDULED_LOCK_CHANNELS } = lib('scheduled-lock');
+const { ScheduledLock, ScheduledLockModule, ScheduledLockService, ScheduledLockEvents } = lib('scheduled-lock');
 
-subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ name, status, slot }) =>
+subscribe(ScheduledLockEvents.tickEnded, ({ name, status, slot }) =>
   record('status', name, fire.getStore() ?? 0, status, slot),
 );
 

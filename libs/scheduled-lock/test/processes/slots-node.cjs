@@ -15,7 +15,7 @@ global.setInterval = (callback, ms, ...args) => {
 };
 
 const { Cron, Interval, ScheduleModule, SchedulerRegistry } = require('@nestjs/schedule');
-const { ScheduledLock, ScheduledLockModule, ScheduledLockService, SCHEDULED_LOCK_CHANNELS } = lib('scheduled-lock');
+const { ScheduledLock, ScheduledLockModule, ScheduledLockService, ScheduledLockEvents } = lib('scheduled-lock');
 
 // Interval jobs have distinct periods in Node's eyes (201 would be another), so names are given in the order of mounting.
 const JOBS = [
@@ -30,7 +30,7 @@ const JOBS = [
 const ticks = [];
 const runs = [];
 const stalls = [];
-subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ name, status, slot }) =>
+subscribe(ScheduledLockEvents.tickEnded, ({ name, status, slot }) =>
   ticks.push([name.split('.')[1], status, slot, realNow()]),
 );
 const report = () =>
