@@ -119,11 +119,10 @@ module.exports = {
     {
       name: 'only-workers-import-the-engine',
       severity: 'error',
-      // red-packet: a payout run has the options of a worker. outbox: it has pages like those of dead letters.
-      // transport: decorators take the options of a worker.
+      // red-packet: a payout run has the options of a worker. transport: decorators take the options of a worker.
       from: {
         path: '^libs/[^/]+/src/',
-        pathNot: ['^libs/(delayed-task|stream-consumer|red-packet|outbox|transport)/', worker],
+        pathNot: ['^libs/(delayed-task|stream-consumer|red-packet|transport)/', worker],
       },
       to: { path: worker },
     },

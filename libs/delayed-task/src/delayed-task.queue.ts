@@ -1,5 +1,4 @@
-import type { Page } from '../../worker/src';
-import { shown } from '../../internal/src';
+import { shown, type Page } from '../../internal/src';
 import type {
   CancelResult,
   ConflictOptions,

@@ -1,5 +1,4 @@
 export { deadLetter, retryLater } from '../../internal/src';
-export type { Page } from '../../worker/src';
 export { defineTask } from './define-task';
 export { DelayedTask } from './delayed-task.decorator';
 export { DelayedTaskEvents, type TaskEvents } from './delayed-task.events';

@@ -45,6 +45,7 @@ export { forgottenHandlers, forgottenText, noteHandler } from './loaded-handlers
 export { isUndecorated, MethodService, provided, undecorated } from './method-service';
 export { KNOWN_NODE, resolveNode, type NodeOptions } from './node-name';
 export { DELETES, isUnfinished, MOVED, UNFINISHED } from './outcome-marker';
+export type { Page } from './page';
 export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from './printable';
 export {
   KNOWN_REPLICAS,

@@ -1,4 +1,3 @@
-export type { Page } from '../../worker/src';
 export { OutboxEvents } from './outbox.events';
 export { OutboxModule } from './outbox.module';
 export type { OutboxModuleOptions } from './outbox.options';

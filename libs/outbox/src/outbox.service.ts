@@ -1,8 +1,7 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { DelayedTaskService, TaskDefinition } from 'luanest/delayed-task';
 import type { StreamConsumerService, StreamDefinition } from 'luanest/stream-consumer';
-import { CONSOLE, draining, SetupError } from '../../internal/src';
-import type { Page } from '../../worker/src';
+import { CONSOLE, draining, SetupError, type Page } from '../../internal/src';
 import type { ResolvedOutboxOptions } from './outbox.options';
 import { Relay } from './outbox.relay';
 import { OutboxSender } from './outbox.sender';

@@ -1,5 +1,4 @@
-import { Checks, InvalidInputError, SetupError, shown } from '../../internal/src';
-import type { Page } from '../../worker/src';
+import { Checks, InvalidInputError, SetupError, shown, type Page } from '../../internal/src';
 import { checkTable } from './outbox.options';
 import type { OutboxRow, OutboxStats, SqlQuery } from './outbox.types';
 

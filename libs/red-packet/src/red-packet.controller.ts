@@ -1,4 +1,3 @@
-import type { Page } from 'luanest/stream-consumer';
 import {
   Body,
   Controller,
@@ -14,7 +13,7 @@ import {
   UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
-import { shown } from '../../internal/src';
+import { shown, type Page } from '../../internal/src';
 import { answer, found, readLimit, refused } from './http-errors';
 import { RedPacketAdminGuard, RedPacketGrabGuard } from './red-packet.guard';
 import { RedPacketIdempotency } from './red-packet.interceptor';

@@ -1,7 +1,6 @@
-import type { Page } from 'luanest/stream-consumer';
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { CONSOLE, INSPECT, Steps } from '../../internal/src';
+import { CONSOLE, INSPECT, Steps, type Page } from '../../internal/src';
 import { Activities } from './activity/activities';
 import { Creation } from './activity/creation';
 import type { Lifecycle } from './activity/lifecycle';

@@ -1,4 +1,4 @@
-import type { Page } from 'luanest/stream-consumer';
+import type { Page } from '../../internal/src';
 
 /**
  * Method by which a total is split into packets. `double-mean`: the cents of each packet are random, from the minimum to twice the

@@ -1,3 +1,4 @@
+export type { Page } from '../../internal/src';
 export { bytes, int, list, str } from './arg-types';
 export {
   type ChannelEvents,

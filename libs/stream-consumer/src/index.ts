@@ -1,5 +1,5 @@
 export { deadLetter, retryLater } from '../../internal/src';
-export type { Backoff, Page } from '../../worker/src';
+export type { Backoff } from '../../worker/src';
 export { StreamConsumer, StreamMessageParam, StreamPayload } from './stream-consumer.decorator';
 export { StreamConsumerEvents } from './stream-consumer.events';
 export { StreamConsumerModule } from './stream-consumer.module';

@@ -9,8 +9,8 @@ import {
   OUTBOX,
   REGISTRY,
   type KnownOptions,
+  type Page,
 } from '../../internal/src';
-import type { Page } from '../../worker/src';
 import { ConsumerSet } from './consumer/consumer-set';
 import type { InvokeBatch } from './consumer/batches';
 import type { Invoke } from './consumer/handler-runner';

@@ -34,10 +34,3 @@ export interface DeadRange {
 }
 
 export const KNOWN_DEAD_RANGE: KnownOptions<DeadRange> = { diedFromAtMs: true, diedBeforeAtMs: true };
-
-/** A page of a list. */
-export interface Page<Item> {
-  readonly items: readonly Item[];
-  /** Text to pass as `cursor` to get the next page; undefined if this is the last page. */
-  readonly nextCursor?: string;
-}

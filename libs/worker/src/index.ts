@@ -1,7 +1,7 @@
 export { Attempt, Attempts, Calls, Capacity, type Work } from './attempts';
 export { type Backoff, delayAfter, type ResolvedBackoff, resolveBackoff } from './backoff';
 export { type EnhancedHandler, enhanceHandler } from './enhanced-handler';
-export { type DeadRange, type DeadWork, KNOWN_DEAD_RANGE, type Page } from './dead-letters';
+export { type DeadRange, type DeadWork, KNOWN_DEAD_RANGE } from './dead-letters';
 export { errorText, type Failure, failureOf, storable } from './failure';
 export { WorkLog } from './work-log';
 export {

@@ -1,5 +1,5 @@
 import type { ActivityStatus, GrabResult, Grant } from 'luanest/red-packet';
-import type { Page } from 'luanest/stream-consumer';
+import type { Page } from 'luanest/script-registry';
 import type { LedgerAnswer } from '../../ledger/ledger.controller';
 import type { RainOptions } from './rain-options';
 import { type Answer, type HttpClient, RainRequestError } from './http-client';

@@ -1,5 +1,5 @@
-import { Steps, type KnownOptions } from '../../../internal/src';
-import { KNOWN_DEAD_RANGE, type Page } from '../../../worker/src';
+import { Steps, type KnownOptions, type Page } from '../../../internal/src';
+import { KNOWN_DEAD_RANGE } from '../../../worker/src';
 import { clearDead, MAX_CHUNK, type TaskRow } from '../delayed-task.scripts';
 import type { DeadFilter, DeadLetter, DueTime } from '../delayed-task.types';
 import { readRun, RecordReader, whenOf, checkId, checkName, taskInput } from './task-codec';

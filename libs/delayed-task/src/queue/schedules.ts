@@ -1,6 +1,5 @@
-import type { Page } from '../../../worker/src';
 import { getTask, listTasks } from '../delayed-task.scripts';
-import { type KnownOptions, shown } from '../../../internal/src';
+import { type KnownOptions, shown, type Page } from '../../../internal/src';
 import type {
   DueTime,
   ScheduledTask,

@@ -1,4 +1,4 @@
-import type { Page } from '../../../worker/src';
+import type { Page } from '../../../internal/src';
 import { limitsOf, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { DelayedTaskQueue } from '../delayed-task.queue';
 import { explainTask, lookAtPartition } from '../delayed-task.scripts';

@@ -1,7 +1,6 @@
-import type { Page } from '../../../worker/src';
 import { listTasks, type TaskRow } from '../delayed-task.scripts';
 import type { TaskView } from '../delayed-task.types';
-import { Steps } from '../../../internal/src';
+import { Steps, type Page } from '../../../internal/src';
 import {
   checkGroup,
   checkName,

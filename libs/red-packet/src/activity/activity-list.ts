@@ -1,7 +1,6 @@
 import type { Logger } from '@nestjs/common';
-import type { Page } from 'luanest/stream-consumer';
 import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
-import { SetupError } from '../../../internal/src';
+import { SetupError, type Page } from '../../../internal/src';
 import { addActivity, fixPartitions, listActivities, pageActivities, retireActivity } from './list.scripts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Page } from 'luanest/stream-consumer';
+import type { Page } from '../../../internal/src';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { homeOf, keysOf, type Layout } from '../buckets/layout';
 import { checkBucket, checkCursor, checkLimit } from '../red-packet.input';

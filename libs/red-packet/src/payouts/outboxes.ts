@@ -1,7 +1,6 @@
-import type { Page } from 'luanest/stream-consumer';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { Logger } from '@nestjs/common';
-import { atLast, Steps, time } from '../../../internal/src';
+import { atLast, Steps, time, type Page } from '../../../internal/src';
 import { keysOf, PAYOUT_GROUP, type BucketKeys, type Layout } from '../buckets/layout';
 import { checkBucket, checkDeadId, refuse, type BucketPosition } from '../red-packet.input';
 import {

@@ -1,4 +1,4 @@
-import type { Page } from 'luanest/stream-consumer';
+import type { Page } from '../../../internal/src';
 import { Body, Controller, Get, HttpCode, Param, Post, Query, UseGuards, UseInterceptors } from '@nestjs/common';
 import { answer, found, readLimit } from '../http-errors';
 import { RedPacketAdminGuard } from '../red-packet.guard';

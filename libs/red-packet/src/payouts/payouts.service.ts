@@ -1,7 +1,7 @@
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { defineStream, type StreamConsumerService, type StreamStats, type Page } from 'luanest/stream-consumer';
-import { Checks, CONSOLE, draining, INSPECT } from '../../../internal/src';
+import { defineStream, type StreamConsumerService, type StreamStats } from 'luanest/stream-consumer';
+import { Checks, CONSOLE, draining, INSPECT, type Page } from '../../../internal/src';
 import { KNOWN_WORK } from '../../../worker/src';
 import type { Activities } from '../activity/activities';
 import { PAYOUT_GROUP, type Layout } from '../buckets/layout';

@@ -1,6 +1,6 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { Checks, Steps, type KnownOptions, InvalidInputError } from '../../../internal/src';
-import { KNOWN_DEAD_RANGE, type Page } from '../../../worker/src';
+import { Checks, Steps, type KnownOptions, InvalidInputError, type Page } from '../../../internal/src';
+import { KNOWN_DEAD_RANGE } from '../../../worker/src';
 import type { DeadLetterFilter, DeadLetterPageOptions, DeadLetter } from '../stream-consumer.types';
 import { objectOf, unpackFields } from './fields';
 import type { Stream } from './stream-catalog';

@@ -7,12 +7,11 @@ import {
   DelayedTaskModule,
   DelayedTaskService,
   type DeadLetter,
-  type Page,
   type ScheduleOptions,
   type TaskContext,
 } from 'luanest/delayed-task';
 import { LockModule, LockService } from 'luanest/lock';
-import { ScriptRegistryModule } from 'luanest/script-registry';
+import { type Page, ScriptRegistryModule } from 'luanest/script-registry';
 import { Signal } from './signal.js';
 
 const { REDIS_URL: url = 'redis://127.0.0.1:6379' } = process.env;
