@@ -1,5 +1,5 @@
 import { type DynamicModule } from '@nestjs/common';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError } from '../libs/internal/src';
 import { boot, closeAll, libs, type Configurable, type Lib } from './support/every-option';
 
 afterEach(closeAll);

@@ -7,7 +7,6 @@ import { Idempotent, Once, OnceModule, type OnceHandlerOptions } from 'luanest/o
 import { RateLimit } from 'luanest/rate-limit';
 import { RedPacketModule, RedPacketPayouts, type PayoutOptions } from 'luanest/red-packet';
 import { ScheduledLock, ScheduledLockModule, type ScheduledLockOptions } from 'luanest/scheduled-lock';
-import { InvalidOptionError } from 'luanest/script-registry';
 import {
   defineStream,
   StreamConsumer,
@@ -16,6 +15,7 @@ import {
   StreamConsumerService,
 } from 'luanest/stream-consumer';
 import { LuanestTestingModule } from 'luanest/testing';
+import { InvalidOptionError } from '../libs/internal/src';
 import { boot, closeAll, everyOfWork, resolver, route } from './support/every-option';
 
 afterEach(closeAll);

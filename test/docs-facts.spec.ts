@@ -83,15 +83,17 @@ it('the documents list every code of a refused request', () => {
   expect(documented.sort()).toEqual([...new Set(codes)].sort());
 });
 
-it('the libs export every class of an error that the documents list', () => {
+it('the libs export every class of an error that the documents list, but those that the documents name', () => {
   const exported = exportedLibs().flatMap((lib) =>
     ['index.ts', 'servers/index.ts'].flatMap((file) => {
       const path = join(__dirname, '..', 'libs', lib, 'src', file);
       return existsSync(path) ? [...readFileSync(path, 'utf8').matchAll(/\b\w+Error\b/g)].map(([name]) => name) : [];
     }),
   );
-  const documented = new Set(errorRows().flatMap(([, name]) => words(name)));
-  expect([...documented].filter((name) => !exported.includes(name))).toEqual([]);
+  const documented = [...new Set(errorRows().flatMap(([, name]) => words(name)))];
+  const text = readFileSync(join(__dirname, '..', 'docs', 'errors.md'), 'utf8');
+  const named = /([^.]*)\s+are not exported\./.exec(text)?.[1];
+  expect(documented.filter((name) => !exported.includes(name)).sort()).toEqual(words(named).sort());
 });
 
 it('the documents list every error with its code', () => {

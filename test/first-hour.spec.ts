@@ -22,14 +22,10 @@ import { RateLimitThrottlerStorageModule } from 'luanest/rate-limit/throttler-st
 import { ReadRewardModule } from 'luanest/read-reward';
 import { RedPacketModule } from 'luanest/red-packet';
 import { ScheduledLock, ScheduledLockInterceptor, ScheduledLockModule } from 'luanest/scheduled-lock';
-import {
-  defineScript,
-  ScriptRegistryModule,
-  type ScriptRegistryModuleOptions,
-  SetupError,
-} from 'luanest/script-registry';
+import { defineScript, ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { StreamConsumer, StreamConsumerModule } from 'luanest/stream-consumer';
 import { LuanestTestingModule } from 'luanest/testing';
+import { SetupError } from '../libs/internal/src';
 import { FIXED } from '../libs/script-registry/src/script-registry.options';
 import { eventually } from './support/wait';
 

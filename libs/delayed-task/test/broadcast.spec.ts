@@ -10,8 +10,8 @@ import {
   type TaskContext,
   type TaskEvents,
 } from 'luanest/delayed-task';
-import { SetupError } from 'luanest/script-registry';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
+import { SetupError } from '../../internal/src';
 import { ClosingApps } from '../../../test/support/closing-apps';
 import { CommandWatcher } from '../../../test/support/command-watcher';
 import { FakeRegistry } from '../../../test/support/fake-registry';

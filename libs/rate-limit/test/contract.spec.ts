@@ -1,8 +1,8 @@
 import { type Cluster } from 'ioredis';
-import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
+import { InvalidInputError } from 'luanest/script-registry';
 import { type RateLimitRule } from 'luanest/rate-limit';
 import { eventually, sleep } from '../../../test/support/wait';
-import { evenTags } from '../../internal/src';
+import { evenTags, InvalidOptionError } from '../../internal/src';
 import calculateSlot from 'cluster-key-slot';
 import { inTime, keysUnder, openBench, servers, type Bench } from './support';
 

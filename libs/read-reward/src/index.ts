@@ -1,4 +1,3 @@
-export { PeriodMissedError } from './read-reward.errors';
 export { ReadRewardEvents } from './read-reward.events';
 export { parseLedgerRow } from './grant-id';
 export { ReadRewardModule } from './read-reward.module';

@@ -1,4 +1,5 @@
-import { InvalidOptionError, LuanestError, InvalidInputError } from 'luanest/script-registry';
+import { LuanestError, InvalidInputError } from 'luanest/script-registry';
+import { InvalidOptionError } from '../../internal/src';
 import { HOSTILE_IDS, hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { grantIdOf, readGrantId } from '../src/grant-id';
 import { resolveOptions } from '../src/read-reward.options';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { type CreateActivity } from 'luanest/red-packet';
-import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
+import { InvalidInputError } from 'luanest/script-registry';
+import { InvalidOptionError } from '../../internal/src';
 import { checkActivity, parseMoney } from '../src/red-packet.input';
 import { resolveOptions } from '../src/red-packet.options';
 

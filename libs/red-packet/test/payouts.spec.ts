@@ -1,10 +1,10 @@
 import { ConsoleLogger, Logger } from '@nestjs/common';
-import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
+import { InvalidInputError } from 'luanest/script-registry';
 import { deadLetter, retryLater } from 'luanest/stream-consumer';
 import { RedPacketPayouts, type Payout } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';
-import { idleChecksOf } from '../../internal/src';
+import { idleChecksOf, InvalidOptionError } from '../../internal/src';
 import { grabPacket } from '../src/grabs/grab.scripts';
 import { beginActivity, fillPool } from '../src/activity/activity.scripts';
 import {

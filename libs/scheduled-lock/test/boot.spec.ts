@@ -2,8 +2,8 @@ import { ConsoleLogger, Inject, Injectable, Module, Scope, UseInterceptors, type
 import { Test } from '@nestjs/testing';
 import * as newest from '@nestjs/schedule';
 import * as oldest from 'schedule-oldest';
-import { InvalidOptionError, SetupError } from 'luanest/script-registry';
 import { ScheduledLock, ScheduledLockInterceptor, ScheduledLockModule } from 'luanest/scheduled-lock';
+import { InvalidOptionError, SetupError } from '../../internal/src';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { boot, closeAll, LATER, STALE_NEVER, tick } from './support';
 

@@ -6,7 +6,7 @@ import {
   type ScheduledLockModuleOptions,
   type ScheduledLockOptions,
 } from 'luanest/scheduled-lock';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError } from '../../internal/src';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { boot, closeAll } from './support';
 

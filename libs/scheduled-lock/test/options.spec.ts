@@ -1,5 +1,5 @@
-import { InvalidOptionError } from 'luanest/script-registry';
 import type { ScheduledLockModuleOptions, ScheduledLockOptions } from 'luanest/scheduled-lock';
+import { InvalidOptionError } from '../../internal/src';
 import { retentionOf } from '../src/jobs/job';
 import { resolveJobOptions, resolveOptions } from '../src/scheduled-lock.options';
 

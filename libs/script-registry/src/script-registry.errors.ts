@@ -3,7 +3,6 @@ import { LuanestError } from '../../internal/src';
 export {
   ClosedError,
   InvalidInputError,
-  InvalidOptionError,
   LostError,
   LuanestError,
   NotReplicatedError,

@@ -1,4 +1,4 @@
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError } from '../../internal/src';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import type { CommandFailure } from '../src/connection/port';
 import { cluster, failureOf, type FakeClient, type FakeCluster, replyError, turn } from './client-support';

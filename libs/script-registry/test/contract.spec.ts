@@ -4,13 +4,13 @@ import { type Cluster, type Redis } from 'ioredis';
 import Redis5 from 'ioredis5';
 import fc from 'fast-check';
 import {
-  ReplyDecodeError,
   ScriptRegistryEvents,
   ScriptFailedError,
   type ScriptRegistry,
   defineScript,
   str,
 } from 'luanest/script-registry';
+import { ReplyDecodeError } from '../src/script-registry.errors';
 import { size } from '../../../test/support/size';
 import { Gate } from '../../../test/support/gate';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';

@@ -1,8 +1,8 @@
 import calculateSlot from 'cluster-key-slot';
 import fc from 'fast-check';
-import { defineScript, int, InvalidOptionError, KeySpace, list, str } from 'luanest/script-registry';
+import { defineScript, int, KeySpace, list, str } from 'luanest/script-registry';
 import { itIoredis } from '../../../test/support/client-kind';
-import { slotOf } from '../../internal/src';
+import { slotOf, InvalidOptionError } from '../../internal/src';
 import { connectClient } from '../src/connection/connect';
 import { fingerprint } from '../src/define-script';
 import { resolveOptions } from '../src/script-registry.options';

@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { defineScript, int, KeySpace, LuanestError, ReplyDecodeError, str } from 'luanest/script-registry';
+import { defineScript, int, KeySpace, LuanestError, str } from 'luanest/script-registry';
+import { ReplyDecodeError } from '../src/script-registry.errors';
 import { oneLine, shown } from '../../internal/src';
 import { hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';

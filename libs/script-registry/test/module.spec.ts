@@ -7,14 +7,14 @@ import {
   getScriptRegistryHealthToken,
   getScriptRegistryToken,
   InjectScriptRegistry,
-  InvalidOptionError,
-  PreloadFailedError,
   ScriptRegistry,
   ScriptRegistryHealthIndicator,
   ScriptRegistryModule,
   defineScript,
 } from 'luanest/script-registry';
 import { startCluster, startRedis } from 'luanest/testing/servers';
+import { PreloadFailedError } from '../src/script-registry.errors';
+import { InvalidOptionError } from '../../internal/src';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { freePort } from '../../../test/support/free-port';

@@ -2,7 +2,6 @@ import { ConsoleLogger, Controller, Inject, Injectable, Scope, type ModuleMetada
 import { REQUEST } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import { InvalidOptionError, SetupError } from 'luanest/script-registry';
 import {
   StreamConsumer,
   StreamConsumerModule,
@@ -11,6 +10,7 @@ import {
   type StreamMessage,
 } from 'luanest/stream-consumer';
 import { startRedis } from 'luanest/testing/servers';
+import { InvalidOptionError, SetupError } from '../../internal/src';
 import { eventually } from '../../../test/support/wait';
 import { boot, closeAll, quiet } from './support';
 

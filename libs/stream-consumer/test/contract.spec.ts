@@ -1,5 +1,6 @@
-import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
+import { InvalidInputError } from 'luanest/script-registry';
 import { deadLetter, retryLater, type StreamMessage } from 'luanest/stream-consumer';
+import { InvalidOptionError } from '../../internal/src';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { tagOf } from '../src/streams/partitions';

@@ -1,5 +1,6 @@
-import { InvalidInputError, InvalidOptionError } from 'luanest/script-registry';
+import { InvalidInputError } from 'luanest/script-registry';
 import { type StreamMessage } from 'luanest/stream-consumer';
+import { InvalidOptionError } from '../../internal/src';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';

@@ -1,5 +1,5 @@
-import { InvalidOptionError } from 'luanest/script-registry';
 import { defineStream, deadLetter, type StreamDefinition, type StreamMessage } from 'luanest/stream-consumer';
+import { InvalidOptionError } from '../../internal/src';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { clusterClient, standaloneClient } from '../../script-registry/test/support';

@@ -1,4 +1,3 @@
-import { SetupError } from 'luanest/script-registry';
 import { Injectable } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
@@ -25,6 +24,7 @@ import {
   StreamConsumerService,
 } from 'luanest/stream-consumer';
 import { LuanestTesting, LuanestTestingModule } from 'luanest/testing';
+import { SetupError } from '../../internal/src';
 
 interface Mail {
   readonly to: string;

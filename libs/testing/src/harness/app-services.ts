@@ -3,8 +3,9 @@ import type { DelayedTaskService } from 'luanest/delayed-task';
 import type { LockService } from 'luanest/lock';
 import type { RedPacketPayouts, RedPacketService } from 'luanest/red-packet';
 import type { ScheduledLockService } from 'luanest/scheduled-lock';
-import { ScriptRegistry, SetupError } from 'luanest/script-registry';
+import { ScriptRegistry } from 'luanest/script-registry';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
+import { SetupError } from '../../../internal/src';
 
 interface Services {
   readonly DelayedTask: DelayedTaskService;

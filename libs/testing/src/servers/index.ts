@@ -4,7 +4,6 @@ export {
   type ConnectionUnderTest,
   connectionContract,
 } from './connection-contract';
-export { TestServerError } from './errors';
 export type { FaultProxy } from './fault-proxy';
 export type { RedisCluster } from './redis-cluster';
 export type { RedisSentinel } from './redis-sentinel';
