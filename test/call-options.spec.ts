@@ -5,7 +5,7 @@ import { LockModule, LockService, type LockOptions } from 'luanest/lock';
 import { startMetrics } from 'luanest/metrics';
 import { Idempotent, Once, OnceModule, type OnceHandlerOptions } from 'luanest/once';
 import { RateLimit } from 'luanest/rate-limit';
-import { RedPacketModule, RedPacketPayouts, type PayoutOptions } from 'luanest/red-packet';
+import { RedPacketModule, RedPacketPayouts } from 'luanest/red-packet';
 import { ScheduledLock, ScheduledLockModule, type ScheduledLockOptions } from 'luanest/scheduled-lock';
 import {
   defineStream,
@@ -231,10 +231,10 @@ describe('options of calls', () => {
       StreamConsumerModule.forRoot(),
       RedPacketModule.forRoot({ identity: resolver, controller: false }),
     );
-    const run = (options: unknown) => payouts.run(() => 'paid' as never, options as PayoutOptions);
+    const run = (options: unknown) => payouts.run(() => 'paid' as never, options as object);
     expect(() => run({ discover: 1 })).toThrow(/^RedPacketPayouts: There is no option "discover"\. Known: /);
     expect(() => run(null)).toThrow(InvalidOptionError);
-    await run({ ...everyOfWork } satisfies Required<PayoutOptions>).stop();
+    await run({ ...everyOfWork } satisfies Required<Parameters<RedPacketPayouts['run']>[1]>).stop();
   });
 
   it('of metrics that are started without Nest, and of a module for tests', () => {

@@ -41,16 +41,29 @@ describe('facts about scripts in the documents', () => {
   });
 });
 
-/** Names of the options in the exported interfaces `...Options` of a lib. */
+/**
+ * Names of the options in the interfaces `...Options` of a lib that users can set: those of modules, those that the lib exports, and
+ * those that one of these has as an option.
+ */
 function optionsOf(lib: string): string[] {
   const folder = join(__dirname, '..', 'libs', lib, 'src');
   const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
-  const exported = new Set(read('index.ts').match(/\b\w*Options\b/g));
   const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-  return sources.flatMap((file) =>
-    [...read(file).matchAll(/^export interface (\w*Options)\b[^{]*\{\n(.*?)^\}/gms)]
-      .filter(([, name = '']) => exported.has(name))
-      .flatMap(([, , body = '']) => [...body.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, option = '']) => option)),
+  const bodies = new Map(
+    sources.flatMap((file) =>
+      [...read(file).matchAll(/^export interface (\w*Options)\b[^{]*\{\n(.*?)^\}/gms)].map(
+        ([, name = '', body = '']) => [name, body],
+      ),
+    ),
+  );
+  const named = new Set([...bodies.keys()].filter((name) => /^(?!Resolved).*ModuleOptions$/.test(name)));
+  for (const name of read('index.ts').match(/\b\w*Options\b/g) ?? []) named.add(name);
+  // A set also visits what is added meanwhile.
+  for (const name of named)
+    for (const [, inner = ''] of (bodies.get(name) ?? '').matchAll(/^ {2}readonly \w+\??: (\w*Options);/gm))
+      named.add(inner);
+  return [...named].flatMap((name) =>
+    [...(bodies.get(name) ?? '').matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, option = '']) => option),
   );
 }
 

@@ -5,12 +5,7 @@ import { ConsoleModule, type ConsoleModuleOptions } from 'luanest/console';
 import { DelayedTaskModule, DelayedTaskService, type DelayedTaskModuleOptions } from 'luanest/delayed-task';
 import { LockModule, type LockModuleOptions } from 'luanest/lock';
 import { MetricsModule, type MetricsModuleOptions } from 'luanest/metrics';
-import {
-  type IdempotencyOptions,
-  type IdempotencyRouteOptions,
-  OnceModule,
-  type OnceModuleOptions,
-} from 'luanest/once';
+import { type IdempotencyRouteOptions, OnceModule, type OnceModuleOptions } from 'luanest/once';
 import { OutboxModule, type OutboxModuleOptions } from 'luanest/outbox';
 import { RateLimitModule, type RateLimitModuleOptions } from 'luanest/rate-limit';
 import { RateLimitThrottlerStorageModule } from 'luanest/rate-limit/throttler-storage';
@@ -181,7 +176,7 @@ export const libs: readonly Lib[] = [
         header: 'X-Key',
         onRedisError: 'run',
         required: false,
-      } satisfies Required<IdempotencyOptions>,
+      } satisfies Required<OnceModuleOptions['idempotency']>,
     } satisfies Required<OnceModuleOptions>,
     nested: [
       [{ idempotency: null }, /^idempotency is null\. Expected an object\. Known options: subject, /],

@@ -13,5 +13,4 @@ export type {
   ScheduleOptions,
   TaskContext,
   TaskDefinition,
-  TaskHandler,
 } from './delayed-task.types';

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
-import { deadLetter, type DelayedTaskService, defineTask, retryLater, type TaskHandler } from 'luanest/delayed-task';
+import { deadLetter, type DelayedTaskService, defineTask, retryLater } from 'luanest/delayed-task';
+import type { TaskHandler } from '../src/delayed-task.types';
 import { eventually, sleep } from '../../../test/support/wait';
 import { Gate, inventory, listen, openBench, redisNow, servers, type Bench } from './support';
 

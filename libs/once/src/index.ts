@@ -1,7 +1,7 @@
 export { CurrentOnceRun } from './idempotency/current-once-run.decorator';
 export { Idempotent } from './idempotency/idempotency.decorator';
 export { IdempotencyException } from './idempotency/idempotency.exception';
-export type { IdempotencyOptions, IdempotencyRouteOptions } from './idempotency/idempotency.options';
+export type { IdempotencyRouteOptions } from './idempotency/idempotency.options';
 export { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
 export { Once, type OnceHandlerOptions } from './once.decorator';
 export { OnceInProgressError } from './once.errors';

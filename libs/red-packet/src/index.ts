@@ -1,5 +1,5 @@
 export type { AuditResult } from './audit/audit.types';
-export type { Payout, PayoutOptions, PayoutRun } from './payouts/payouts.types';
+export type { Payout, PayoutRun } from './payouts/payouts.types';
 export { RedPacketPayouts } from './payouts/payouts.service';
 export { RedPacketController } from './red-packet.controller';
 export { ActivityConflictError, ActivityIncompleteError } from './red-packet.errors';

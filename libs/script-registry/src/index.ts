@@ -13,11 +13,7 @@ export {
 export { defineScript } from './define-script';
 export { KeySpace } from './key-space';
 export type { ScriptDefinition, ScriptInput } from './script-definition';
-export {
-  getScriptRegistryHealthToken,
-  getScriptRegistryToken,
-  InjectScriptRegistry,
-} from './script-registry.decorator';
+export { getScriptRegistryToken, InjectScriptRegistry } from './script-registry.decorator';
 export {
   ClosedError,
   InvalidInputError,

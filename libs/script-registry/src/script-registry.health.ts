@@ -10,7 +10,8 @@ interface HealthStatus {
  * Health indicator of a ScriptRegistry. The status is `down` if a node is unavailable, lacks scripts, or does not allow the Redis user to
  * run scripts.
  *
- * With terminus: `health.check([() => indicator.check('scripts')])`. It also works without terminus.
+ * With terminus: `health.check([() => indicator.check('scripts')])`. It also works without terminus. The module provides the indicator
+ * of the default ScriptRegistry. For another one, write `new ScriptRegistryHealthIndicator(registry)`.
  */
 export class ScriptRegistryHealthIndicator {
   constructor(private readonly registry: ScriptRegistry) {}

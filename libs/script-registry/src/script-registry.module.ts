@@ -5,9 +5,9 @@ import { clientFrom, clientServiceTokens, type ClientService } from './connectio
 import { ownClient } from './connection/own-client';
 import { REPLACE_REDIS, type ReplaceRedis } from './connection/redis-replacement';
 import type { ScriptDefinition } from './script-definition';
-import { getScriptRegistryHealthToken, getScriptRegistryToken } from './script-registry.decorator';
+import { getScriptRegistryToken } from './script-registry.decorator';
 import { ScriptRegistryHealthIndicator } from './script-registry.health';
-import { defineLuanestModule, NeededRegistry, neededRegistry, SetupError } from '../../internal/src';
+import { constructed, defineLuanestModule, NeededRegistry, neededRegistry, SetupError } from '../../internal/src';
 import {
   resolveOptions,
   type ResolvedScriptRegistryOptions,
@@ -35,7 +35,7 @@ const ScriptRegistryModuleBase = defineLuanestModule<
   parts: ({ name }, options) => {
     const registry = getScriptRegistryToken(name);
     const clients = clientServiceTokens().map((token) => ({ token, optional: true }));
-    const health = getScriptRegistryHealthToken(name);
+    const isDefault = name === undefined;
     return {
       providers: [
         {
@@ -65,13 +65,9 @@ const ScriptRegistryModuleBase = defineLuanestModule<
             return new ScriptRegistry(known, connectClient(own?.client ?? clientOfApp()), resolved, own);
           },
         },
-        {
-          provide: health,
-          inject: [registry],
-          useFactory: (instance: ScriptRegistry) => new ScriptRegistryHealthIndicator(instance),
-        },
+        ...(isDefault ? [constructed(ScriptRegistryHealthIndicator, registry)] : []),
       ],
-      exports: [registry, health],
+      exports: [registry, ...(isDefault ? [ScriptRegistryHealthIndicator] : [])],
     };
   },
 });

@@ -3,13 +3,7 @@ import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
 import * as nodeRedis from 'redis';
 import * as nodeRedis5 from 'redis5';
-import {
-  type ConnectionAdapter,
-  type ConnectionUnderTest,
-  connectionContract,
-  type RedisServer,
-  startRedis,
-} from 'luanest/testing/servers';
+import { type ConnectionAdapter, connectionContract, type RedisServer, startRedis } from 'luanest/testing/servers';
 import { type AnyClient, connectClient } from '../src/connection/connect';
 import { keyEventsOf } from '../src/connection/key-events';
 import { ChannelListeners } from '../src/channel-listeners';
@@ -22,7 +16,7 @@ type Ended = AnyClient & { disconnect?: () => void; destroy?: () => void };
 
 const quickly = (retries: number): number => Math.min(20 * 2 ** retries, 500);
 
-function underTest(client: unknown, end: () => void): ConnectionUnderTest {
+function underTest(client: unknown, end: () => void): ReturnType<ConnectionAdapter['standalone']> {
   (client as { on(event: string, listener: () => void): void }).on('error', () => undefined);
   return { connection: connectClient(client as Ended), end };
 }

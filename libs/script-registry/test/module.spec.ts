@@ -4,7 +4,6 @@ import { TerminusModule, HealthCheckService } from '@nestjs/terminus';
 import { ClusterModule, ClusterService, RedisModule, RedisService } from '@liaoliaots/nestjs-redis';
 import { type Cluster, Redis } from 'ioredis';
 import {
-  getScriptRegistryHealthToken,
   getScriptRegistryToken,
   InjectScriptRegistry,
   ScriptRegistry,
@@ -268,7 +267,7 @@ describe('health', () => {
         ScriptRegistryModule.forRoot({}),
         ScriptRegistryModule.forFeature([append]),
       );
-      const indicator = app.get<ScriptRegistryHealthIndicator>(getScriptRegistryHealthToken());
+      const indicator = app.get(ScriptRegistryHealthIndicator);
       const terminus = await app.resolve(HealthCheckService);
       expect(await terminus.check([() => indicator.check('scripts', 10_000)])).toMatchObject({ status: 'ok' });
       const client = new Redis(server.port);

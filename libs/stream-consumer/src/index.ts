@@ -1,5 +1,4 @@
 export { deadLetter, retryLater } from '../../internal/src';
-export type { Backoff } from '../../worker/src';
 export { StreamConsumer, StreamMessageParam, StreamPayload } from './stream-consumer.decorator';
 export { StreamConsumerEvents } from './stream-consumer.events';
 export { StreamConsumerModule } from './stream-consumer.module';
@@ -13,7 +12,6 @@ export type {
   PublishMessage,
   PublishOptions,
   PublishResult,
-  ReplayRange,
   StreamConsumerHandle,
   StreamMessage,
   StreamStats,

@@ -1,5 +1,10 @@
 import { InvalidInputError } from 'luanest/script-registry';
-import { defineStream, type ReplayRange, type StreamDefinition, type StreamMessage } from 'luanest/stream-consumer';
+import {
+  defineStream,
+  type StreamConsumerService,
+  type StreamDefinition,
+  type StreamMessage,
+} from 'luanest/stream-consumer';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { replayRange } from '../src/streams/streams.scripts';
@@ -81,7 +86,7 @@ describe.each(few(servers))('a replay of a range, on %s', (_, client) => {
     await sleep(20);
     await publish(stream, 20, 50);
     seen.length = 0;
-    const replay = async (range: ReplayRange): Promise<number[]> => {
+    const replay = async (range: Parameters<StreamConsumerService['replayRange']>[2]): Promise<number[]> => {
       const count = await bench.streams.replayRange(stream, 'g', range);
       await settled(stream);
       await eventually(() => expect(seen).toHaveLength(count));

@@ -4,5 +4,4 @@ export { allowAll, noLock, noOnce } from './harness/unit-tests';
 export { LuanestTesting } from './luanest-testing';
 export { MemoryRedis, type Snapshot } from '../../memory-redis/src';
 export { LuanestTestingModule } from './testing.module';
-export type { LuanestTestingModuleOptions } from './testing.options';
 export { undecorated } from '../../internal/src';

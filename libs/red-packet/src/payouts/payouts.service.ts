@@ -2,13 +2,13 @@ import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common'
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { defineStream, type StreamConsumerService, type StreamStats } from 'luanest/stream-consumer';
 import { Checks, CONSOLE, draining, INSPECT, type Page } from '../../../internal/src';
-import { KNOWN_WORK } from '../../../worker/src';
+import { KNOWN_WORK, type WorkOptions } from '../../../worker/src';
 import type { Activities } from '../activity/activities';
 import { PAYOUT_GROUP, type Layout } from '../buckets/layout';
 import { checkActivityId, checkDeadId, checkLimit } from '../red-packet.input';
 import { MAX_DEAD_LETTERS, Outboxes } from './outboxes';
 import { messages, MOST_ATTEMPTS, PayoutRunner } from './payout-runner';
-import type { Payout, PayoutDeadLetter, PayoutHandler, PayoutOptions, PayoutRun, PayoutStats } from './payouts.types';
+import type { Payout, PayoutDeadLetter, PayoutHandler, PayoutRun, PayoutStats } from './payouts.types';
 
 /** Default of the option `attempts`. StreamConsumerModule has another default. */
 const ATTEMPTS = 20;
@@ -58,10 +58,11 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
    * a ledger with UNIQUE (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run. Start it
    * after the app has booted.
    *
+   * @param options `attempts` is an integer from 1 to 9,999; default 20. The other options default to those of StreamConsumerModule
    * @throws InvalidOptionError for invalid options, if this service has a run already, and if the app does not import
    *   StreamConsumerModule or gives it another ScriptRegistry
    */
-  run(handler: PayoutHandler, options: PayoutOptions = {}): PayoutRun {
+  run(handler: PayoutHandler, options: WorkOptions = {}): PayoutRun {
     const streams = this.needed();
     checks.fn('handler', handler, 'of a payout');
     const { attempts = ATTEMPTS, ...given } = checks.options('', options, KNOWN_WORK);

@@ -1,5 +1,4 @@
 import type { DeadLetter, HandlerResult } from 'luanest/stream-consumer';
-import type { WorkOptions } from '../../../worker/src';
 import type { Grant } from '../red-packet.types';
 
 /**
@@ -35,12 +34,6 @@ export interface Payout extends Grant {
  * of `luanest/stream-consumer` for another outcome.
  */
 export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerResult>;
-
-/**
- * Options of a payout run. `attempts` is an integer from 1 to 9,999; default 20. The other options default to those of
- * StreamConsumerModule.
- */
-export type PayoutOptions = WorkOptions;
 
 /** A payout run: it calls a handler for payouts in this process. */
 export interface PayoutRun {

@@ -1,9 +1,4 @@
-export {
-  type ConnectionAdapter,
-  type ConnectionSettings,
-  type ConnectionUnderTest,
-  connectionContract,
-} from './connection-contract';
+export { type ConnectionAdapter, connectionContract } from './connection-contract';
 export type { FaultProxy } from './fault-proxy';
 export type { RedisCluster } from './redis-cluster';
 export type { RedisSentinel } from './redis-sentinel';
