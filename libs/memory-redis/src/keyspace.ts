@@ -1,6 +1,4 @@
-import { canonicalText } from './canonical';
 import type { Clock } from './clock';
-import { Digest } from './digest';
 import { History, type KeysState } from './history';
 import { RandomIndexes } from './random-indexes';
 import { refuse, WRONG_TYPE } from './reply';
@@ -17,8 +15,6 @@ export interface Entry {
    * an entry is copied before a change.
    */
   readonly epoch: number;
-  /** Cached digest of this entry; undefined if it must be calculated again. */
-  digest: Digest | undefined;
 }
 
 /** A class of values, such as HashValue. */
@@ -112,7 +108,7 @@ export class Keyspace {
   /** Sets a key. @param expiresAtMs ms since 1970; undefined for no TTL */
   set(key: string, value: Value, expiresAtMs?: number): void {
     this.note(key);
-    this.entries.set(key, { value, expiresAtMs, epoch: this.epoch, digest: undefined });
+    this.entries.set(key, { value, expiresAtMs, epoch: this.epoch });
   }
 
   /** Sets the value of a key, and keeps its TTL. */
@@ -169,18 +165,6 @@ export class Keyspace {
     this.epoch++;
   }
 
-  /** Returns the digest of all keys that have not expired. Reads only the values that were changed since the last call. */
-  digest(): Digest {
-    const digest = new Digest();
-    const nowMs = this.nowMs;
-    for (const [key, entry] of this.entries) {
-      if (entry.expiresAtMs !== undefined && nowMs >= entry.expiresAtMs + this.graceMs) continue;
-      entry.digest ??= Digest.of(`${key.length}:${key} ${entry.expiresAtMs ?? ''} ${canonicalText(entry.value)}`);
-      digest.add(entry.digest);
-    }
-    return digest;
-  }
-
   private find(key: string): Entry | undefined {
     const entry = this.entries.get(key);
     if (entry?.expiresAtMs === undefined || (this.expiryMs ?? this.nowMs) < entry.expiresAtMs + this.graceMs)
@@ -200,11 +184,8 @@ export class Keyspace {
   private own(key: string): Entry {
     const entry = this.entries.get(key) as Entry;
     this.note(key);
-    if (entry.epoch === this.epoch) {
-      entry.digest = undefined;
-      return entry;
-    }
-    const copy = { ...entry, value: copyOfValue(entry.value), epoch: this.epoch, digest: undefined };
+    if (entry.epoch === this.epoch) return entry;
+    const copy = { ...entry, value: copyOfValue(entry.value), epoch: this.epoch };
     this.entries.set(key, copy);
     return copy;
   }

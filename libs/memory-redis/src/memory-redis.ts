@@ -133,20 +133,6 @@ export class MemoryRedis {
     this.server.restore(snapshot.state);
   }
 
-  /**
-   * Returns a hash of the state of the server: 16 hexadecimal digits. Equal states have equal digests. Two different states have the same
-   * digest with a probability of about 2^-64.
-   *
-   * The state is: keys and values, expiry times (absolute, ms since 1970), streams with their groups, loaded scripts, and the state of the
-   * random numbers from which commands such as SPOP choose. The order of the fields of a hash and of the members of a set has no effect.
-   * The clock is not part of the state, but expired keys are left out.
-   *
-   * The time that this takes grows with the number of keys, and with the size of the values that were changed since the last digest.
-   */
-  digest(): string {
-    return this.server.digest();
-  }
-
   private execute(command: string, args: readonly CommandArgument[], textOf: (bytes: string) => unknown): unknown {
     const reply = clientReply(this.server.execute(this.direct, [toBytes(command), ...args.map(toBytes)]), textOf);
     if (reply instanceof Error) throw reply;

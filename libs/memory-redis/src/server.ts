@@ -2,7 +2,6 @@ import type { Context } from './commands/command';
 import { findCommand } from './commands/find-command';
 import { Channels } from './channels';
 import type { Clock } from './clock';
-import { Digest } from './digest';
 import type { KeysState } from './history';
 import { Keyspace, type Entry } from './keyspace';
 import { RedisError, Status, type Reply } from './reply';
@@ -80,13 +79,6 @@ export class Server {
     this.db.restore(keys);
     this.scripts.restore(scripts);
     this.db.random.state = random;
-  }
-
-  digest(): string {
-    const digest = Digest.of(String(this.db.random.state));
-    digest.add(this.db.digest());
-    digest.add(this.scripts.digest());
-    return digest.toString();
   }
 
   contextOf(session: Session): Context {

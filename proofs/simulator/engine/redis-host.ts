@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { slotOf } from '../../../libs/internal/src';
 import { MemoryRedis, type Snapshot } from '../../../libs/memory-redis/src';
+import { canonicalText } from '../../../libs/memory-redis/src/canonical';
 import { Server } from '../../../libs/memory-redis/src/server';
 import { copyOfValue } from '../../../libs/memory-redis/src/values';
 import type { Random } from './random';
@@ -94,6 +96,13 @@ export class RedisHost {
     const tag = part && tags.length > 1 ? this.random.pick(tags) : undefined;
     this.goBack(kept, (key) => tag === undefined || tagOf(key) === tag);
     return () => undefined;
+  }
+
+  /** Returns a hash of all keys, their values and their times of expiry. */
+  hash(): string {
+    const { db } = this.memory.server;
+    const rows = db.keys().map((key) => [key, db.expiryOf(key), canonicalText(db.get(key) as never)]);
+    return createHash('sha1').update(JSON.stringify(rows.sort())).digest('hex').slice(0, 16);
   }
 
   /** Returns some keys to what they were in a snapshot. */

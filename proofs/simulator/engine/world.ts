@@ -124,7 +124,7 @@ export class World {
     return {
       steps: this.scheduler.steps,
       violation: this.violation,
-      hash: (this.hash >>> 0).toString(16).padStart(8, '0') + this.redis.memory.digest(),
+      hash: (this.hash >>> 0).toString(16).padStart(8, '0') + this.redis.hash(),
       faults: this.faults,
     };
   }

@@ -5,7 +5,6 @@ import { LuaTable } from '../lua/table';
 import { LuaError } from '../lua/values';
 import { hasArity, type Context } from '../commands/command';
 import { lookUp } from '../commands/find-command';
-import { Digest } from '../digest';
 import type { Keyspace } from '../keyspace';
 import { RedisError, refuse, shownText, type Reply } from '../reply';
 import { Session } from '../session';
@@ -35,7 +34,6 @@ export class ScriptEngine {
   private scripts = new Map<string, Script>();
   /** True if a snapshot may refer to `scripts`. The map is then copied before it is changed. */
   private areShared = false;
-  private digested: Digest | undefined;
   private readonly runtime: LuaRuntime;
   private readonly session = new Session(
     0,
@@ -71,15 +69,6 @@ export class ScriptEngine {
     this.areShared = true;
   }
 
-  /** Returns the digest of the loaded scripts. */
-  digest(): Digest {
-    if (this.digested === undefined) {
-      this.digested = new Digest();
-      for (const sha of this.scripts.keys()) this.digested.add(Digest.of(sha));
-    }
-    return this.digested;
-  }
-
   /** Loads a script. Compiles it unless it was compiled before. @returns its SHA1 @throws RedisError */
   load(source: string): string {
     const sha = createHash('sha1').update(source, 'latin1').digest('hex');
@@ -111,7 +100,6 @@ export class ScriptEngine {
   private change(scripts: Map<string, Script>): void {
     this.scripts = scripts;
     this.areShared = false;
-    this.digested = undefined;
   }
 
   private compile(sha: string, source: string): Script {
