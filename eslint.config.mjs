@@ -51,6 +51,8 @@ export default tseslint.config(
     files: ['**/*.controller.ts', '**/*.service.ts', '**/*.module.ts', '**/*.guard.ts'],
     rules: { '@typescript-eslint/consistent-type-imports': 'off' },
   },
+  // See ARCHITECTURE.md: Rules.
+  { files: ['libs/*/src/**/*.ts', 'src/**/*.ts'], rules: { 'max-lines': ['error', 400] } },
   {
     // Tests move the time of the libs. See libs/internal/DECISIONS.md: one-source-of-time
     files: ['libs/*/src/**/*.ts'],

@@ -8,7 +8,7 @@ import {
   releaseTasks,
   renewTasks,
   takeTasks,
-} from '../src/delayed-task.scripts';
+} from '../src/worker/worker.scripts';
 import { Gate } from '../../../test/support/gate';
 import { inventory, openBench, servers, takeCall, type Bench } from './support';
 import { few } from '../../../test/support/few';

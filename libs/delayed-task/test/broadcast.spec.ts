@@ -19,7 +19,7 @@ import { ManualTime, turn } from '../../../test/support/manual-time';
 import { pending, type Pending } from '../../../test/support/replies';
 import { eventually, sleep } from '../../../test/support/wait';
 import { resolveOptions } from '../src/delayed-task.options';
-import { takeTasks } from '../src/delayed-task.scripts';
+import { takeTasks } from '../src/worker/worker.scripts';
 import { Broadcaster, EventListeners } from '../src/queue/broadcast';
 import { TaskQueue } from '../src/queue/task-queue';
 import { Gate, listen, openBench, quiet, servers, takeCall, type Bench } from './support';

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { DelayedTaskModuleOptions } from 'luanest/delayed-task';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
-import { takeTasks } from '../src/delayed-task.scripts';
+import { takeTasks } from '../src/worker/worker.scripts';
 import { inventory, NO_LIMITS, openBench, redisNow, servers, takeCall, type Bench } from './support';
 import { few } from '../../../test/support/few';
 

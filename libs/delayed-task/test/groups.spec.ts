@@ -1,7 +1,8 @@
 import type { ScheduleOptions } from 'luanest/delayed-task';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
-import { deferTasks, IN_LINE, sweepTasks, takeTasks } from '../src/delayed-task.scripts';
+import { IN_LINE } from '../src/delayed-task.scripts';
+import { deferTasks, sweepTasks, takeTasks } from '../src/worker/worker.scripts';
 import { inventory, openBench, redisNow, servers, takeCall, type Bench } from './support';
 import { few } from '../../../test/support/few';
 

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
-import { takeTasks } from '../src/delayed-task.scripts';
+import { takeTasks } from '../src/worker/worker.scripts';
 import { Gate, listen, openBench, takeCall, type Bench } from './support';
 
 describe('an attempt that ends after another worker has dead-lettered its task', () => {

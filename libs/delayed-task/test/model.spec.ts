@@ -6,8 +6,8 @@ import {
   renewTasks,
   sweepTasks,
   takeTasks,
-} from '../src/delayed-task.scripts';
-import type { Partition } from '../src/queue/task-queue';
+} from '../src/worker/worker.scripts';
+import type { Partition } from '../src/queue/partitions';
 import { command, IDS, MAX_ATTEMPTS, Model, play, type Command, type Task } from './model';
 import { inventory, openBench, servers, takeCall, type Bench } from './support';
 import { size } from '../../../test/support/size';

@@ -1,10 +1,10 @@
 import { REPLAYS, type Replays } from '../../../test/support/replays';
 import { eventually } from '../../../test/support/wait';
+import { countTasks, delayedTaskScripts } from '../src/delayed-task.scripts';
 import {
   acknowledgeTasks,
   broadcastEvents,
   completeTask,
-  countTasks,
   deferTasks,
   failTask,
   fireSchedule,
@@ -13,9 +13,8 @@ import {
   storeProgress,
   sweepTasks,
   takeTasks,
-  delayedTaskScripts,
-} from '../src/delayed-task.scripts';
-import type { Partition } from '../src/queue/task-queue';
+} from '../src/worker/worker.scripts';
+import type { Partition } from '../src/queue/partitions';
 import { inventory, openBench, takeCall, type Bench } from './support';
 
 const HOUR = 3_600_000;

@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { defineTask, type TaskContext } from 'luanest/delayed-task';
 import { eventually } from '../../../test/support/wait';
-import { deferTasks, fireSchedule, scheduleTasks, takeTasks } from '../src/delayed-task.scripts';
+import { scheduleTasks } from '../src/delayed-task.scripts';
+import { deferTasks, fireSchedule, takeTasks } from '../src/worker/worker.scripts';
 import { checkRule, nextSlot } from '../src/queue/slots';
 import { inventory, listen, openBench, redisNow, servers, takeCall, type Bench } from './support';
 import { few } from '../../../test/support/few';

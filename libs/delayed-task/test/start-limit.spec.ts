@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { eventually, sleep } from '../../../test/support/wait';
-import { takeTasks } from '../src/delayed-task.scripts';
+import { takeTasks } from '../src/worker/worker.scripts';
 import { openBench, servers, takeCall, type Bench } from './support';
 import { few } from '../../../test/support/few';
 

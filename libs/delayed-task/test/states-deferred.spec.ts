@@ -1,13 +1,13 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
+import { delayedTaskScripts } from '../src/delayed-task.scripts';
 import {
-  delayedTaskScripts,
   acknowledgeTasks,
   completeTask,
   deferTasks,
   failTask,
   releaseTasks,
   renewTasks,
-} from '../src/delayed-task.scripts';
+} from '../src/worker/worker.scripts';
 import { putTasks, WRITES } from './states-tasks';
 
 describe('each script of an attempt, in a state and at a time of which all is known,', () => {

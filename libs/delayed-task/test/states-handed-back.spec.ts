@@ -1,5 +1,6 @@
 import { NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts, releaseTasks, renewTasks } from '../src/delayed-task.scripts';
+import { delayedTaskScripts } from '../src/delayed-task.scripts';
+import { releaseTasks, renewTasks } from '../src/worker/worker.scripts';
 import { putTasks } from './states-tasks';
 
 describe('each script of an attempt, in a state and at a time of which all is known,', () => {

@@ -1,5 +1,6 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts, listTasks, sweepTasks } from '../src/delayed-task.scripts';
+import { delayedTaskScripts, listTasks } from '../src/delayed-task.scripts';
+import { sweepTasks } from '../src/worker/worker.scripts';
 import { putTasks, WRITES } from './states-tasks';
 
 type Args = Readonly<Record<string, string | number>>;

@@ -1,5 +1,6 @@
 import { NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts, acknowledgeTasks, completeTask, failTask } from '../src/delayed-task.scripts';
+import { delayedTaskScripts } from '../src/delayed-task.scripts';
+import { acknowledgeTasks, completeTask, failTask } from '../src/worker/worker.scripts';
 import { putTasks } from './states-tasks';
 
 describe('each script of an attempt, in a state and at a time of which all is known,', () => {

@@ -1,5 +1,6 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts, takeTasks } from '../src/delayed-task.scripts';
+import { delayedTaskScripts } from '../src/delayed-task.scripts';
+import { takeTasks } from '../src/worker/worker.scripts';
 import { NO_LIMITS } from './support';
 import { WRITES } from './states-tasks';
 

@@ -1,5 +1,6 @@
 import { NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts, takeTasks } from '../src/delayed-task.scripts';
+import { delayedTaskScripts } from '../src/delayed-task.scripts';
+import { takeTasks } from '../src/worker/worker.scripts';
 import { NO_LIMITS } from './support';
 
 describe('take, in a state and at a time of which all is known,', () => {

@@ -3,8 +3,9 @@ import { Redis } from 'ioredis';
 import type { ScriptDefinition } from 'luanest/script-registry';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { NO_PERMISSION } from '../../../test/support/client-kind';
-import { broadcastEvents, delayedTaskScripts, takeTasks } from '../src/delayed-task.scripts';
-import type { Partition } from '../src/queue/task-queue';
+import { delayedTaskScripts } from '../src/delayed-task.scripts';
+import { broadcastEvents, takeTasks } from '../src/worker/worker.scripts';
+import type { Partition } from '../src/queue/partitions';
 import { openBench, quiet, redisNow, takeCall, type Bench } from './support';
 
 const HOUR = 3_600_000;

@@ -1,7 +1,7 @@
 import { claimOnce, peekOnce, type StoredPeek } from '../../../libs/once/src/once.scripts';
 import { releaseLock } from '../../../libs/lock/src/lock.scripts';
 import { grabPacket } from '../../../libs/red-packet/src/grabs/grab.scripts';
-import { takeTasks } from '../../../libs/delayed-task/src/delayed-task.scripts';
+import { takeTasks } from '../../../libs/delayed-task/src/worker/worker.scripts';
 import { consumeFixedWindow } from '../../../libs/rate-limit/src/rate-limit.scripts';
 import { defineScript, type ScriptDefinition } from 'luanest/script-registry';
 import { variant } from './variant';

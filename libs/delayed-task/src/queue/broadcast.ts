@@ -1,6 +1,6 @@
 import { ClosedError, endsWithin, pause, time, type Timer, UniqueIds } from '../../../internal/src';
 import type { DelayedTaskEvents, TaskEvent } from '../delayed-task.events';
-import { broadcastEvents } from '../delayed-task.scripts';
+import { broadcastEvents } from '../worker/worker.scripts';
 import { taskInput } from './task-codec';
 import type { TaskQueue } from './task-queue';
 

@@ -3,10 +3,10 @@ import { Bell, MAX_TIMER_MS, pause, time, type Timer, UniqueIds } from '../../..
 import type { Calls, Capacity } from '../../../worker/src';
 import { events } from '../delayed-task.events';
 import { limitsOf, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import { takeTasks } from '../delayed-task.scripts';
+import { takeTasks } from './worker.scripts';
 import type { Broadcaster } from '../queue/broadcast';
 import { RecordReader } from '../queue/task-codec';
-import type { Partition } from '../queue/task-queue';
+import type { Partition } from '../queue/partitions';
 import type { Pausing } from './pausing';
 import { type Settlements, type Step, TaskAttempt } from './settlements';
 import { named, type TaskLog } from './task-log';

@@ -5,9 +5,9 @@ import { events, type DelayedTaskEvents } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { TaskContext, TaskHandler } from '../delayed-task.types';
 import type { Broadcaster } from '../queue/broadcast';
-import type { Partition } from '../queue/task-queue';
+import type { Partition } from '../queue/partitions';
+import { MAX_CHUNK } from '../delayed-task.scripts';
 import {
-  MAX_CHUNK,
   acknowledgeTasks,
   completeTask,
   deferTasks,
@@ -16,7 +16,7 @@ import {
   releaseTasks,
   renewTasks,
   storeProgress,
-} from '../delayed-task.scripts';
+} from './worker.scripts';
 import { nextSlot } from '../queue/slots';
 import { encodeJson, encodeNote, scheduleIdOf, slotId, type TaskRecord } from '../queue/task-codec';
 import { named, type TaskLog } from './task-log';

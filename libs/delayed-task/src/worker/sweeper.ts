@@ -1,10 +1,11 @@
 import { type IdleCheck, idleChecksOf, time, type Timer } from '../../../internal/src';
 import type { Calls } from '../../../worker/src';
 import { events } from '../delayed-task.events';
-import type { Partition, TaskQueue } from '../queue/task-queue';
+import type { Partition } from '../queue/partitions';
+import type { TaskQueue } from '../queue/task-queue';
 import type { Pausing } from './pausing';
 import type { Step } from './settlements';
-import { sweepTasks } from '../delayed-task.scripts';
+import { sweepTasks } from './worker.scripts';
 
 /** Number of tasks, of attempts and of dead letters that one call of the cleanup script looks at, approximately. */
 const COUNT = 64;
