@@ -6,13 +6,10 @@ import type { BatchResult, HandlerResult, StreamMessage } from './stream-consume
 
 const CONSUMER = 'luanest:stream-consumer';
 const CONSUMER_METHODS = 'luanest:stream-consumer-methods';
-/** Key of the metadata in which Nest stores the decorated parameters of a method. */
+/** Metadata key under which Nest stores the decorated parameters of a method. */
 export const PARAMETERS = '__routeArguments__';
 
-/**
- * Nest's numbers for the kinds of parameters. Pipes see them in `metadata.type`: 3, which is used for the payload, as `body`; 100,
- * which is used for the message, as `custom`.
- */
+/** Nest's numbers for kinds of parameters. Pipes see the payload as `body` (3), and the message as `custom` (100). */
 export const PARAMETER_TYPES = Object.freeze({ message: 100, payload: 3 });
 
 interface Parameter {
@@ -31,8 +28,8 @@ function addParameter(target: object, key: string | symbol, type: number, parame
 export type StreamHandlerMethod = (...args: never[]) => HandlerResult | Promise<HandlerResult>;
 
 /**
- * `never` if the first parameter of the method is a `StreamMessage` that does not accept the messages of the stream; else `unknown`. If
- * the type of the stream's messages is unknown, the result is `unknown`, so nothing is checked.
+ * Type that is `never` if the handler's first parameter does not fit the messages of the stream, so that the decorator does not compile.
+ * Otherwise `unknown`, also if the type of the messages is unknown.
  */
 type Accepts<M extends StreamHandlerMethod, Message> = Parameters<M>[0] extends readonly StreamMessage[]
   ? never
@@ -47,7 +44,7 @@ type Accepts<M extends StreamHandlerMethod, Message> = Parameters<M>[0] extends 
 /** Type of a method that handles batches. It may have any parameters. It returns a `BatchResult`. */
 export type StreamBatchMethod = (...args: never[]) => BatchResult | Promise<BatchResult>;
 
-/** Same check as `Accepts`, for a method that gets an array of messages. Also `never` if the first parameter is one message. */
+/** The check of `Accepts` for a handler of batches. Also `never` if the first parameter is a single message. */
 type AcceptsBatch<M extends StreamBatchMethod, Message> = Parameters<M>[0] extends StreamMessage
   ? never
   : unknown extends Message
@@ -110,8 +107,7 @@ export function StreamConsumer(options: AnyConsumerOptions): MethodDecorator {
       throw new SetupError(`${where}: the method has @StreamConsumer twice. Give each group its own method.`);
     }
     noteHandler('@StreamConsumer', target, where);
-    // If the app does not import the module, Nest cannot resolve this dependency. The error of Nest then contains the text of the
-    // symbol.
+    // Without the module, Nest cannot resolve this dependency. Its error then quotes the symbol, which says what to import.
     Inject(StreamConsumerService)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));
     const known = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
     if (!Object.values(known).some(({ index }) => index === 0)) {
@@ -123,8 +119,8 @@ export function StreamConsumer(options: AnyConsumerOptions): MethodDecorator {
 }
 
 /**
- * Passes the payload, or one property of the payload, to a parameter of the handler. Two kinds of pipes run on the value: the pipes
- * that are given here, and the pipes of the method, its class and the app.
+ * Makes a parameter of the handler receive the payload, or one property of the payload. The pipes that are given here run on the value, and
+ * also those of the method, its class and the app.
  *
  * @param property name of the property, or the first pipe. Default: the whole payload
  */
@@ -138,7 +134,7 @@ export function StreamPayload(
     addParameter(target, key as string, PARAMETER_TYPES.payload, { index, data, pipes: all });
 }
 
-/** Passes the `StreamMessage` to a parameter of the handler. Needed only if the first parameter has another decorator. */
+/** Makes a parameter of the handler receive the `StreamMessage`. Needed only if the first parameter has another decorator. */
 export function StreamMessageParam(): ParameterDecorator {
   return (target, key, index) =>
     addParameter(target, key as string, PARAMETER_TYPES.message, { index, data: undefined, pipes: [] });
@@ -149,10 +145,7 @@ export function streamConsumerOf(method: object): AnyConsumerOptions | undefined
   return Reflect.getMetadata(CONSUMER, method) as AnyConsumerOptions | undefined;
 }
 
-/**
- * Returns the names of a prototype's decorated methods, including inherited methods, and methods that an override or another decorator
- * replaced.
- */
+/** Returns the names of the decorated methods of a prototype: its own and inherited ones, and those that were overridden or wrapped. */
 export function streamConsumerNames(prototype: object): readonly string[] {
   return (Reflect.getMetadata(CONSUMER_METHODS, prototype) ?? []) as string[];
 }

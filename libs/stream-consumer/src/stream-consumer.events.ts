@@ -20,8 +20,8 @@ export interface StreamConsumerEvents {
   };
 
   /**
-   * Redis has stored that these messages were handled. An event has up to 128 messages. Some may be messages that another group has
-   * replayed: this group settles them without a call of its handler.
+   * Redis has stored that these messages were handled, up to 128 in one event. A message that was replayed for another group also counts,
+   * although this group does not call its handler.
    */
   readonly messagesHandled: {
     readonly stream: string;
@@ -30,14 +30,14 @@ export interface StreamConsumerEvents {
   };
 
   /**
-   * This process makes a message a dead letter. Published before Redis has stored it. If the message was deleted from the stream in
-   * the meantime, there is no dead letter.
+   * A message becomes a dead letter. Published before Redis has stored it. If the message is deleted from the stream meanwhile, no dead
+   * letter is stored.
    */
   readonly messageDeadLettered: {
     readonly stream: string;
     readonly group: string;
     readonly id: string;
-    /** Number of attempts that counted, at most the option `attempts`. */
+    /** Number of attempts that counted, at most `attempts`. */
     readonly attemptsMade: number;
     /** Text that Redis stores with the dead letter, such as the last error or the reason that the handler gave. */
     readonly reason: string;
@@ -49,8 +49,8 @@ export interface StreamConsumerEvents {
   };
 
   /**
-   * This process lost messages: its lease was taken over, Redis lost the lease, or the group was deleted. luanest sends no more
-   * outcomes of these messages to Redis. Redis may already have some outcomes, if the reply to an earlier call was lost.
+   * This process no longer owns these messages: another process took them over, Redis lost the lease, or the group was deleted. Their
+   * results are not stored in Redis, except if the reply to an earlier call was lost.
    */
   readonly messagesLost: {
     readonly stream: string;
@@ -60,19 +60,21 @@ export interface StreamConsumerEvents {
     readonly reason: string;
   };
 
-  /** This process took over the messages of a consumer whose lease has ended, at most 100 in one event. */
+  /** This process took over messages of a consumer whose lease has ended, at most 100 in one event. */
   readonly sessionTakenOver: {
     readonly stream: string;
     readonly group: string;
-    /** Name of the lease that has ended, `<host>:<pid>:<random>`. If another program read the messages: the name of its consumer. */
+    /**
+     * Owner of the lease that has ended, `<host>:<pid>:<random>`. If another program had read the messages, the name of its Redis consumer.
+     */
     readonly session: string;
     /** Number of messages that were taken over, 0 to 100. */
     readonly messages: number;
   };
 
   /**
-   * Statistics of a group. Each of its consumers publishes this event after every successful check of the group. While the group has
-   * messages, a consumer checks it about every 10 s; otherwise rarely, in turn with everything else that is idle on this Redis.
+   * Statistics of a group. Each consumer of the group publishes them after a check. A group with messages is checked about every 10 s; an
+   * idle group rarely.
    */
   readonly groupMeasured: {
     readonly stream: string;
@@ -81,26 +83,26 @@ export interface StreamConsumerEvents {
   };
 
   /**
-   * Statistics of a group that may be stalled. A consumer publishes this event after each check that finds an unsettled message which
-   * is at least a minute old, unless the group is paused.
+   * Statistics of a group that may be stalled: a check has found an unfinished message that is at least a minute old. Not published while
+   * the group is paused.
    */
   readonly groupStalled: StreamConsumerEvents['groupMeasured'];
 
   /**
-   * A check found that another client of Redis had changed the group or the stream. Only the process that found the change publishes
-   * this event. The numbers cover all partitions.
+   * A check has found that another Redis client had changed the group or the stream. The numbers cover all partitions. Only the process
+   * that found the change publishes this event.
    */
   readonly groupDamaged: {
     readonly stream: string;
     readonly group: string;
     /**
-     * Number of messages that the client removed from the group's list of pending entries, as XGROUP DELCONSUMER does. luanest delivers
-     * them again.
+     * Number of messages that the client had removed from the pending entries of the group, as XGROUP DELCONSUMER does. They are delivered
+     * again.
      */
     readonly restored: number;
     /**
-     * Number of messages that the client deleted from the stream after the group had read them, and before the group had handled them.
-     * They are lost. Always 0 on a stream with `keys`.
+     * Number of messages that the client deleted from the stream before the group had handled them. They are lost. Always 0 on a stream
+     * with `keys`.
      */
     readonly deleted: number;
   };
@@ -110,8 +112,8 @@ export interface StreamConsumerEvents {
     readonly stream: string;
     readonly group: string;
     /**
-     * Purpose of the call. `take`: reads messages, or creates the group. `settle`: sends outcomes. `renew`: extends the lease. `sweep`:
-     * takes over messages. `watch`: checks the group. `subscribe`: subscribes to wake-ups.
+     * Purpose of the call. `take`: fetch messages, or create the group. `settle`: store the results of messages. `renew`: extend the lease.
+     * `sweep`: take over messages of another process. `watch`: check the group. `subscribe`: subscribe to the channel that wakes consumers.
      */
     readonly during: 'take' | 'settle' | 'renew' | 'sweep' | 'watch' | 'subscribe';
     readonly error: unknown;

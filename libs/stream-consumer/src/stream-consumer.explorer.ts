@@ -23,8 +23,7 @@ import {
 import type { StreamMessage } from './stream-consumer.types';
 
 /**
- * Returns the value of a parameter of a handler: the message, its payload, or a property of the payload. For a batch, returns an array
- * with this value of each message.
+ * Returns the value for a parameter of a handler: the message, its payload, or a property of the payload. For a batch, an array of these.
  */
 function valueOf(type: number, property: unknown, [message]: readonly unknown[]): unknown {
   if (Array.isArray(message)) return message.map((one) => valueOf(type, property, [one]));
@@ -34,9 +33,8 @@ function valueOf(type: number, property: unknown, [message]: readonly unknown[])
 }
 
 /**
- * Returns a function that calls a decorated method with the guards, pipes, interceptors and filters of the method, its class and the
- * app. They run in a context of type `stream`. The result of the interceptors is ignored, unless it is an outcome. The argument of the
- * function is a message, or the messages of a batch.
+ * Returns a function that calls a decorated method with its guards, pipes, interceptors and exception filters, in a context of type
+ * `stream`. What interceptors return is ignored, unless it is `retryLater()` or `deadLetter()`.
  */
 function enhance(contexts: ExternalContextCreator, instance: object, name: string): Invoke | InvokeBatch {
   return enhanceHandler(contexts, {
@@ -48,12 +46,12 @@ function enhance(contexts: ExternalContextCreator, instance: object, name: strin
 }
 
 /**
- * Finds methods with `@StreamConsumer` when the app starts. Throws an error if a handler would never run, or if a group has two
- * handlers.
+ * Starts the methods with `@StreamConsumer` as handlers when the app boots. Throws an error for a handler that would never run, and for a
+ * group with two handlers.
  */
 @Injectable()
 export class StreamConsumerExplorer implements OnModuleInit {
-  /** Maps `<stream>/<group>` to the handler of the group, as `Class.method`. */
+  /** Handler of each group, as `Class.method`, by `<stream>/<group>`. */
   private readonly groups = new Map<string, string>();
 
   constructor(
@@ -67,7 +65,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
   /** @throws SetupError with class and method; InvalidOptionError; InvalidInputError */
   onModuleInit(): void {
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
-      // An alias (`useExisting`) is skipped, since this loop also finds the provider itself.
+      // An alias (`useExisting`) is skipped, because the loop also meets the provider itself.
       if (wrapper.isAlias) continue;
       const prototype = prototypeOf(wrapper);
       if (prototype) this.explore(wrapper, prototype);

@@ -13,9 +13,9 @@ import { streamConsumerScripts } from './stream-consumer.scripts';
 import { StreamConsumerService } from './stream-consumer.service';
 import { StreamCatalog } from './streams/stream-catalog';
 
-/** Settings of the module that are not options, because `forRootAsync` needs them before its factory runs. */
+/** Settings of StreamConsumerModule that Nest needs before it knows the options. */
 export interface StreamConsumerModuleExtras {
-  /** True if every module of the app can inject the service without an import. Default true. */
+  /** True: every module of the app can inject StreamConsumerService without importing StreamConsumerModule. Default true. */
   readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry that runs the scripts. Default: the ScriptRegistry without a name. */
   readonly registry?: string;

@@ -39,8 +39,8 @@ export interface AnyConsumerOptions extends WorkOptions {
    */
   readonly from?: string;
   /**
-   * Longest pause between two reads of an empty key while a handler is free, ms; integer >= 1. Only on a stream with `keys`: consumers
-   * poll these keys, because their writers do not notify luanest. Default 500.
+   * Longest pause between two reads of an empty key, ms; integer >= 1. Only for a stream with `keys`, which must be polled, because the
+   * program that writes it does not notify luanest. Default 500.
    */
   readonly pollMs?: number;
   /**
@@ -72,15 +72,15 @@ export interface StreamConsumerModuleOptions extends WorkOptions, ShutdownOption
 export type ResolvedConsumerOptions = ResolvedWork &
   Required<Omit<AnyConsumerOptions, keyof WorkOptions | 'stream' | 'batch'>> & {
     readonly stream: string;
-    /** Maximum number of messages of a batch; 0 if the handler gets one message. */
+    /** Maximum number of messages in a batch; 0 if the handler gets single messages. */
     readonly batch: number;
-    /** True if the handlers delete the entries that they have handled, see DELETES in libs/internal. */
+    /** True if the handlers themselves delete the entries that they have handled (see DELETES in libs/internal). */
     readonly [DELETES]?: boolean;
   };
 
 /** Options of the module with the defaults filled in. */
 export interface ResolvedStreamConsumerModuleOptions extends ResolvedWork, ResolvedShutdown {
-  /** Age of the oldest unsettled message from which a group counts as stalled, ms. Always one minute: users cannot set it. */
+  /** Age from which an unfinished message makes its group count as stalled, ms. Always one minute: users cannot set it. */
   readonly stalledAfterMs: number;
 }
 

@@ -107,25 +107,23 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Publishes messages, with one call to Redis for each message and at most 1,024 calls at a time. After the first failure, it sends no
-   * further message.
+   * Publishes messages, one call to Redis for each, with at most 1,024 calls at a time. Stops after the first failure.
    *
    * @param messages an array, or any other iterable or async iterable, such as a generator or a database cursor
    * @returns the results, in the order of the messages
    * @throws PublishManyError after a failure: `cause` is the first failure, and the error lists the messages that were certainly not
-   *   published, and those that may have been published; InvalidOptionError or InvalidInputError for an invalid stream;
-   *   InvalidInputError if `messages` is not an iterable object
+   *   published, and those that may have been published; InvalidOptionError or InvalidInputError for an invalid stream; InvalidInputError
+   *   if `messages` is not an iterable object
    */
   async publishMany<T = unknown>(
     stream: string | StreamDefinition<T>,
     messages: PublishSource<NoInfer<T>>,
   ): Promise<PublishResult[]>;
   /**
-   * Publishes messages as the call without `onResult` does, but does not keep the results. So memory use does not grow with the number
-   * of messages.
+   * Publishes messages without keeping the results, so that memory use does not grow with the number of messages.
    *
-   * @param onResult called with each result and the index of its message, in the order in which Redis replies. If `onResult` throws,
-   *   the call ends as if that message had failed
+   * @param onResult called with each result and the index of its message, in the order in which Redis replies. If `onResult` throws, the
+   *   call ends as if that message had failed
    * @returns the number of messages that were published or refused as `full`
    * @throws as the call without `onResult`; InvalidInputError if `onResult` is not a function
    */
@@ -144,9 +142,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Frees the memory that this process uses for a stream; Redis keeps the stream. A process remembers each stream from its first use.
-   * Call this method for a stream that the app no longer needs, if the app defines new streams all the time, such as one for each
-   * campaign.
+   * Frees the memory that this process uses for a stream; Redis keeps the stream. Only an app that uses ever new streams needs this, such
+   * as one for each campaign, because a process remembers each stream that it has used.
    *
    * @throws InvalidOptionError for an invalid stream, and while a consumer of this process reads the stream
    */
@@ -161,7 +158,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     this.catalog.forget(name);
   }
 
-  /** Returns true if the service runs its scripts on this ScriptRegistry. Then both use the same Redis and the same key prefix. */
+  /** Returns true if this service runs its scripts on the given ScriptRegistry, and so uses the same Redis and the same key prefix. */
   runsOn(registry: ScriptRegistry): boolean {
     return this.registry === registry;
   }
@@ -211,9 +208,9 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Pauses a group in all processes: its consumers take no new messages, no retries, and no messages of consumers that died. Each
-   * process takes no more messages after a round trip to Redis. Messages that it has taken before are still handled and settled.
-   * Messages can still be published. The pause lasts until you call `resume` or `removeGroup`. You can pause a group before it exists.
+   * Pauses a group in all processes: its consumers take no new messages, no retries, and no messages of consumers that died. Messages that
+   * a process has taken already are still handled. Messages can still be published. The pause lasts until you call `resume` or
+   * `removeGroup`. You can pause a group before it exists.
    *
    * @throws InvalidInputError or InvalidOptionError for an invalid stream or group; the errors of ScriptRegistry.run()
    */
@@ -287,12 +284,12 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Delivers messages again to a group that has settled them, if the stream still has them. Other groups do not handle them again. Each
-   * becomes a new message with a new id, and starts at attempt 1. The call leaves out messages that the group has not settled, since
-   * the group gets them anyway. It also leaves out copies from earlier replays: it replays only the originals.
+   * Delivers messages again that a group has already handled or dead-lettered, if the stream still has them. Only this group gets them
+   * again. Each becomes a new message with a new id, and starts at attempt 1. Messages that the group has not finished are left out,
+   * because the group gets them anyway. Copies from earlier replays are left out as well.
    *
-   * @param range `fromAtMs` and `beforeAtMs`, which select messages by the time of their publish; `limit`; `operationId`, which makes
-   *   it safe to repeat the call
+   * @param range `fromAtMs` and `beforeAtMs`, which select messages by the time of their publish; `limit`; `operationId`, which makes it
+   *   safe to repeat the call
    * @returns the number of messages that were published again; with `operationId`, the number for all calls with this id
    * @throws InvalidInputError for an invalid range or group, before anything is sent, and if the stream has no such group;
    *   InvalidOptionError for an invalid stream; the errors of ScriptRegistry.run()
@@ -303,10 +300,10 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Removes a group that is no longer used, and its dead letters. Then deletes the messages that all other groups have settled. If
-   * there is no other group, the messages stay. On a stream with `keys`, messages are deleted only if `deleteAfter` is set and does not
-   * name this group. Stop the consumers of the group first. A running consumer would create the group again, and would pause it again
-   * if it was paused.
+   * Removes a group that is no longer used, and its dead letters. Then deletes the messages that all other groups have handled or
+   * dead-lettered. If there is no other group, the messages stay. On a stream with `keys`, messages are deleted only if `deleteAfter` is
+   * set and does not name this group. Stop the consumers of the group first. A running consumer would create the group again, and would
+   * pause it again if it was paused.
    *
    * @returns true if the stream had the group
    * @throws InvalidInputError or InvalidOptionError for an invalid stream or group; the errors of ScriptRegistry.run()
@@ -320,10 +317,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     await this.consumers.startDeclared();
   }
 
-  /**
-   * Stops all consumers, see `StreamConsumerHandle.stop`. Handlers may still publish. `beforeApplicationShutdown` waits until all
-   * consumers have stopped.
-   */
+  /** Stops all consumers, as `StreamConsumerHandle.stop` does. Handlers may still publish messages meanwhile. */
   onModuleDestroy(): void {
     this.closing ??= draining(this.consumers.close());
   }
@@ -334,17 +328,17 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     return this.closing;
   }
 
-  /** Used by `luanest/testing`: returns the groups that this process reads, and reports each publish. */
+  /** Returns the groups that this process reads, and reports each publish, for `luanest/testing`. */
   [INSPECT](): StreamInspection {
     return { groups: this.consumers.groups(), watch: (watcher) => (this.watcher = watcher) };
   }
 
-  /** Used by `luanest/console`: reads and changes the streams. */
+  /** Returns functions to read and change the streams, for `luanest/console`. */
   [CONSOLE](): StreamConsole {
     return new StreamConsole(this.registry, this.catalog, this.letters, () => this.consumers.groups());
   }
 
-  /** Used by `luanest/outbox`: checks a message before it is stored in SQL, and publishes it later. */
+  /** Returns functions for `luanest/outbox`, which checks a message, stores it in SQL and publishes it later. */
   [OUTBOX](): StreamOutbox {
     return {
       prepare: (stream, payload, options) => {
@@ -359,7 +353,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     };
   }
 
-  /** ScriptRegistry that runs the scripts. Used by `luanest/transport`. */
+  /** Returns the ScriptRegistry that runs the scripts, for `luanest/transport`. */
   get [REGISTRY](): ScriptRegistry {
     return this.registry;
   }

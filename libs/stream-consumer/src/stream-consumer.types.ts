@@ -23,53 +23,53 @@ export interface StreamMessage<T = unknown> {
    * percent-encoded if it is not UTF-8 text or has ASCII control characters.
    */
   readonly key: string | undefined;
-  /** Operation id with which the message was published; undefined if it has none, and always on a stream with `keys`. */
+  /** `operationId` with which the message was published; undefined if it has none, and always on a stream with `keys`. */
   readonly operationId: string | undefined;
-  /** Number of this attempt of the group to handle the message, from 1. An attempt also counts if its process died. */
+  /** Number of this attempt of the group to handle the message, from 1. An attempt whose process died counts, too. */
   readonly attempt: number;
   /** Time of the first delivery to the group, ms since 1970 by Redis' clock. */
   readonly firstSeenAtMs: number;
-  /** Time of this delivery, ms since 1970 by Redis' clock. */
+  /** Time at which this process got the message, ms since 1970 by Redis' clock. */
   readonly takenAtMs: number;
   /**
-   * Fires with a LostError when this consumer may no longer own the message, because its lease has ended or the group was deleted.
-   * Fires with a TimeoutError when the handler runs longer than `timeoutMs`. Fires with a ClosedError when the consumer stops and the
-   * handler has not ended within `drainMs`.
+   * Signal that asks the handler to stop. It is aborted with a LostError when another consumer may own the message, because the lease has
+   * ended or the group was deleted; with a TimeoutError after `timeoutMs`; and with a ClosedError when the consumer stops and the handler
+   * has not ended within `drainMs`.
    */
   readonly signal: AbortSignal;
 }
 
-/** Result of a handler: nothing if the message was handled, or an outcome: `retryLater(...)` or `deadLetter(...)`. */
+/** Result of a handler: nothing if the message was handled; otherwise what `retryLater(...)` or `deadLetter(...)` has returned. */
 export type HandlerResult = void | undefined | RetryLater | ReturnType<typeof deadLetter>;
 
 /**
- * Handles one message. If it returns nothing, the message was handled. If it throws an error, the attempt has failed. It may return or
- * throw `retryLater(...)` and `deadLetter(...)`.
+ * Handler of single messages. A message counts as handled if the handler returns nothing. The attempt has failed if it throws an error. For
+ * another attempt or none, it returns or throws `retryLater(...)` or `deadLetter(...)`.
  */
 export type StreamHandler<T = unknown> = (message: StreamMessage<T>) => HandlerResult | Promise<HandlerResult>;
 
 /**
- * Result of a handler of batches. Nothing: all messages were handled. One outcome: it applies to all messages. An array: one result for
- * each message, in their order, where undefined means that the message was handled.
+ * Result of a handler of batches. Nothing: all messages were handled. `retryLater(...)` or `deadLetter(...)`: this applies to all messages.
+ * An array: one such result for each message, in order.
  */
 export type BatchResult = HandlerResult | readonly HandlerResult[];
 
-/** Handles a batch of messages. If it throws an error, the attempts of all these messages have failed. */
+/** Handler of batches of messages. If it throws an error, the attempts of all these messages have failed. */
 export type StreamBatchHandler<T = unknown> = (
   messages: readonly StreamMessage<T>[],
 ) => BatchResult | Promise<BatchResult>;
 
-/** Options of a publish. */
+/** Options of a message to publish. */
 export interface PublishOptions {
   /**
-   * Text of 1 to 256 characters without control characters. Messages with the same key go to the same partition, while the number of
-   * partitions does not change.
+   * Key of the message; text of 1 to 256 characters without control characters. All messages with the same key go to the same partition,
+   * while the number of partitions does not change.
    */
   readonly key?: string;
   /**
-   * Id that makes it safe to repeat a publish. Text of 1 to 256 characters without control characters. Another publish with the same id
-   * and key within `operationRetentionMs` adds no message, and returns the id of the first message. This is so while the number of
-   * partitions does not change. Default: a unique id for each call, so that a call that ioredis sends twice adds only one message.
+   * Id that makes it safe to repeat a publish. Text of 1 to 256 characters without control characters. A second publish with the same id
+   * and key within `operationRetentionMs` adds no message, and returns the id of the first one, while the number of partitions does not
+   * change. Default: a unique id for each call, so that a call that ioredis sends twice adds only one message.
    */
   readonly operationId?: string;
   /**
@@ -85,32 +85,30 @@ export interface PublishMessage<T = unknown> extends PublishOptions {
   readonly payload: T;
 }
 
-/** Function that is called for each publish. It gets the name of the stream, the message and a promise of the result, which may reject. */
+/** Function that observes each publish. Gets the name of the stream, the message, and a promise of the result, which may reject. */
 export type PublishWatcher = (stream: string, message: PublishMessage, result: Promise<PublishResult>) => void;
 
-/** Parts of StreamConsumerService that `luanest/testing` needs. */
 export interface StreamInspection {
-  /** Groups that consumers of this process read. A group with several consumers is listed several times. */
+  /** Groups that this process reads. A group with several consumers is listed several times. */
   readonly groups: readonly { readonly stream: string; readonly group: string }[];
-  /** Calls `watcher` for each message that is published later. */
+  /** Makes each later publish also call `watcher`. */
   watch(watcher: PublishWatcher): void;
 }
 
-/** A message that was checked and not sent yet, in a form that JSON can hold. */
+/** A message that was checked, but not sent. An outbox stores it as JSON, and publishes it later. */
 export interface PreparedMessage {
   readonly stream: string;
   /** Payload as JSON. */
   readonly payload: string;
-  /** Options of the stream that select the partition of the message, or can refuse the message. */
+  /** Options of the stream that decide about the message: its partition, and if it is refused. */
   readonly options: StreamOptions;
 }
 
-/** Parts of StreamConsumerService that `luanest/outbox` needs. */
 export interface StreamOutbox {
   /** Checks a message as `publish` does, and returns it without sending it. @throws InvalidInputError and InvalidOptionError */
   prepare(stream: string | AnyStream, payload: unknown, options: PublishOptions): PreparedMessage;
   /**
-   * Publishes a prepared message with its own `options`, even if the stream has other options in this process.
+   * Publishes a checked message with the stream options that are stored with it, even if this process uses other options for the stream.
    *
    * @throws as `StreamConsumerService.publish`
    */
@@ -126,7 +124,7 @@ export type PublishResult =
       readonly status: 'published';
       /** `<partition>:<entry id>` of the message. */
       readonly id: string;
-      /** True if the message was already in Redis: an earlier publish had the same operation id, or the client sent this call twice. */
+      /** True if Redis had the message already: an earlier publish had the same `operationId`, or the client sent this call twice. */
       readonly replayed: boolean;
     }
   | {
@@ -141,27 +139,27 @@ export interface StreamStats {
   /** Number of messages in the stream, including messages that `retain` keeps. On a stream with `keys`: number of all entries. */
   readonly length: number;
   /**
-   * Number of messages that the group has read and not settled: not acknowledged, and not dead-lettered. Messages that wait for a
-   * retry, and parked messages, count too.
+   * Number of messages that the group has read, but neither acknowledged nor dead-lettered. They include messages that wait for a retry, or
+   * for an earlier message of their key.
    */
   readonly pending: number;
   /**
-   * Number of messages that the group has not read yet. This is an estimate if some of these messages were deleted, or if the group
-   * began with the option `from` and still catches up.
+   * Number of messages that the group has not read yet. An estimate if some of these messages were deleted, or if the group began with the
+   * option `from` and has not caught up.
    */
   readonly lag: number;
-  /** Age of the oldest message that the group has not settled, ms; undefined if all are settled. */
+  /** Age of the oldest message that the group has neither handled nor dead-lettered, ms; undefined if there is none. */
   readonly oldestMs: number | undefined;
   /**
-   * Number of pending messages that no consumer has now. They wait for the time of their retry, or for a free consumer: their retry is
-   * due, their consumer died, or the earlier messages of their key were settled.
+   * Number of pending messages that no consumer holds. They wait until a retry is due, or for a free consumer, because their consumer died
+   * or it is their turn.
    */
   readonly due: number;
-  /** With `ordered`: number of pending messages that wait until an earlier message of their key is settled. */
+  /** Number of pending messages that wait for an earlier message of their key. Always 0 without `ordered`. */
   readonly parked: number;
   /** Number of dead letters. */
   readonly dead: number;
-  /** Number of leases that have not ended. A consumer has one lease for each partition from which it has messages. */
+  /** Number of consumers that hold messages, counted per partition. */
   readonly sessions: number;
   /** True if the group is paused. */
   readonly paused: boolean;
@@ -169,9 +167,9 @@ export interface StreamStats {
   readonly partitions: readonly Omit<StreamStats, 'paused' | 'partitions'>[];
 }
 
-/** A dead letter: a message that no handler gets again until it is replayed. */
+/** A dead letter: a message that the group does not get again, unless it is replayed. */
 export interface DeadLetter<Payload = unknown> extends DeadWork<Payload> {
-  /** Id of the message as its handler got it, `<partition>:<entry id>`. */
+  /** `id` of the message as its handler got it, `<partition>:<entry id>`. */
   readonly messageId: string;
   /** Payload of the message, as in `StreamMessage`. If the payload is not valid JSON: the raw text. */
   readonly payload: Payload;
@@ -187,20 +185,20 @@ export interface DeadLetter<Payload = unknown> extends DeadWork<Payload> {
 export interface DeadLetterPageOptions {
   /** Maximum number of dead letters of the page, integer from 1 to 500. Default 100. */
   readonly limit?: number;
-  /** `nextCursor` of the page before. Default: begins with the first page. */
+  /** `nextCursor` of the page before. Default: the first page. */
   readonly cursor?: string;
 }
 
-/** Selects the dead letters that `replayAll` and `dropAll` handle. Without a condition, it selects all dead letters of the group. */
+/** Selects dead letters for `replayAll` and `dropAll`. Without conditions, all dead letters of the group are selected. */
 export type DeadLetterFilter = DeadRange;
 
 /** Range of messages that `replayRange` delivers again. */
 export interface ReplayRange {
-  /** Messages that were published at this time or later, ms since 1970 by Redis' clock: integer >= 0, such as `date.getTime()`. */
+  /** Earliest publish time of the messages, ms since 1970 by Redis' clock; integer >= 0, such as `date.getTime()`. */
   readonly fromAtMs: number;
   /**
-   * Messages that were published before this time, ms since 1970; greater than `fromAtMs`. Default: up to the last message that the
-   * group has read.
+   * End of the range: only messages that were published before this time are replayed, ms since 1970; greater than `fromAtMs`. Default: up
+   * to the last message that the group has read.
    */
   readonly beforeAtMs?: number;
   /**
@@ -209,25 +207,24 @@ export interface ReplayRange {
    */
   readonly limit?: number;
   /**
-   * Id that makes it safe to repeat the call; text of 1 to 256 characters. Another call with the same id, within `operationRetentionMs`
-   * of the stream, continues where the last call ended. If the last call was complete, the new call replays nothing and returns the
-   * same number. Use an id for one range only. Default: a unique id for each call.
+   * Id that makes it safe to repeat the call; text of 1 to 256 characters. A call with the same id within `operationRetentionMs` of the
+   * stream continues where the last call has ended, and replays nothing if that call was complete. Use an id for one range only. Default: a
+   * unique id for each call.
    */
   readonly operationId?: string;
 }
 
-/** A running consumer of this process, which `StreamConsumerService.handle` returned. */
 export interface StreamConsumerHandle {
   readonly stream: string;
   readonly group: string;
-  /** Number of handlers that run now, including handlers that still run after `timeoutMs`. */
+  /** Number of handlers that run now, including those that have exceeded `timeoutMs`. */
   readonly running: number;
   /** Returns the statistics of the group, over all processes. @throws the errors of ScriptRegistry.run() */
   stats(): Promise<StreamStats>;
   /**
-   * Stops the consumer. It reads no more messages and waits at most `drainMs` for running handlers. Then it fires the signals of the
-   * handlers that still run, waits at most `abortGraceMs`, and hands their messages back. If Redis does not confirm the outcome of a
-   * message within 2 s, another consumer can take over the message after the lease has ended. A second call returns the same promise.
+   * Stops the consumer. It takes no more messages, and waits up to `drainMs` for running handlers. Then it aborts the AbortSignals of those
+   * that still run, waits up to `abortGraceMs`, and gives their messages back to Redis. If Redis does not confirm this within 2 s, other
+   * consumers take the messages over when the lease has ended. A second call returns the same promise.
    */
   stop(): Promise<void>;
 }

@@ -3,10 +3,9 @@ import { InvalidInputError, nextTurn } from '../../../internal/src';
 import type { StreamMessage } from '../stream-consumer.types';
 import type { Invoke } from './handler-runner';
 
-/** Function that calls a handler of batches. It returns or throws what the handler returns or throws. */
 export type InvokeBatch = (messages: readonly StreamMessage[]) => unknown;
 
-/** A message that waits for its batch. The attempt to handle it ends when `resolve` or `reject` is called. */
+/** A message that waits until its batch is passed to the handler. `resolve` or `reject` ends the attempt to handle the message. */
 interface Waiting {
   readonly message: StreamMessage;
   readonly resolve: (outcome: unknown) => void;
@@ -14,7 +13,7 @@ interface Waiting {
 }
 
 /**
- * Converts the result of a handler of batches into one outcome for each message.
+ * Returns one result per message from what a handler of batches has returned.
  *
  * @throws InvalidInputError for an array of another length
  */
@@ -39,8 +38,8 @@ async function run(invoke: InvokeBatch, batch: readonly Waiting[]): Promise<void
 }
 
 /**
- * Converts a handler of batches into a handler of single messages. Messages that start in the same turn of the event loop become a
- * batch, so no message waits for later ones. Each message still has its own attempt, with its own outcome.
+ * Makes a handler of single messages from a handler of batches. A batch consists of the messages that start in the same turn of the event
+ * loop, so no message waits for later ones. Each message keeps an attempt and a result of its own.
  * See DECISIONS.md: batch-is-made-of-attempts
  */
 export function inBatches(size: number, invoke: InvokeBatch): Invoke {

@@ -12,7 +12,7 @@ import { Consumer } from './consumer';
 import type { InvokeBatch } from './batches';
 import type { Invoke } from './handler-runner';
 
-/** Pause before the next attempt to start the consumers of decorated handlers, ms. */
+/** Pause before the consumers of decorated handlers are started again after a failure, ms. */
 const RESTART_MS = 500;
 
 const OWNER = 'StreamConsumerService.handle';
@@ -27,7 +27,7 @@ function textOf(value: OptionValue): string {
 export class ConsumerSet {
   private readonly logger = new Logger('StreamConsumer');
   private readonly consumers = new Set<Consumer>();
-  /** Consumers of decorated handlers that are not started yet. */
+  /** Consumers of decorated handlers that have not been started yet. */
   private declared: Consumer[] = [];
   private restart: Timer | undefined;
   private closed = false;
@@ -60,9 +60,8 @@ export class ConsumerSet {
   }
 
   /**
-   * Starts the consumers of decorated handlers. First it creates the groups of all of them in Redis, and only then lets them read.
-   * Otherwise a message could be deleted before a new group has read it, since a message is deleted when all known groups have settled
-   * it. After a failure it tries again, until the app closes.
+   * Starts the consumers of decorated handlers. Creates their groups in Redis first, and lets them read only then. A message is deleted
+   * when all known groups have handled it, so a new group could otherwise miss messages. Tries again after a failure, until the app closes.
    */
   async startDeclared(): Promise<void> {
     try {
@@ -88,7 +87,7 @@ export class ConsumerSet {
     await Promise.all([...this.consumers].map((consumer) => consumer.stop()));
   }
 
-  /** Returns the name of a group for which this process reads the stream; undefined if this process does not read it. */
+  /** Returns the name of a group for which this process reads the stream; undefined if there is none. */
   groupOf(stream: string): string | undefined {
     return this.active().find((consumer) => consumer.stream === stream)?.group;
   }
@@ -135,7 +134,6 @@ export class ConsumerSet {
     }
   }
 
-  /** Returns the consumers that have not ended. Forgets the others. */
   private active(): readonly Consumer[] {
     for (const consumer of this.consumers) if (consumer.ended) this.consumers.delete(consumer);
     return [...this.consumers];

@@ -16,16 +16,16 @@ import {
   tidyLua,
 } from '../scripts/generated';
 
-/** An entry of the stream, as a take script returned it to this process. */
+/** An entry of a stream that a script has assigned to this process. */
 export interface TakenEntry {
   readonly id: string;
-  /** JSON text; on a stream with `keys`: the packed fields of the entry as bytes, see `unpackFields`. */
+  /** JSON text. On a stream of another program (option `keys`), all fields of the entry packed as bytes, see `unpackFields`. */
   readonly payload: string | Buffer;
   /** Key of the message; '' if it has none. */
   readonly key: string;
-  /** Operation id of the publish; '' if it has none. */
+  /** `operationId` of the publish call; '' if it had none. */
   readonly operation: string;
-  /** Number of the attempt, from 1; 0 for an entry that was replayed for another group. */
+  /** Number of the attempt, from 1; 0 for an entry that was replayed for another group only. */
   readonly attempt: number;
   /** Time of the first delivery, ms since 1970 by Redis' clock. */
   readonly firstSeenMs: number;
@@ -33,35 +33,37 @@ export interface TakenEntry {
   readonly takenMs: number;
 }
 
-/** Reply of a take script. A take script assigns entries of a partition to a session of this process, which then handles them. */
+/** Reply of a script that takes entries: it assigns entries of a partition to this process, which then handles them. */
 export interface TakeAnswer {
   readonly state: 'taken' | 'lost' | 'no-group';
   /** True if the partition may have more entries to take. */
   readonly more: boolean;
-  /** True if no new entries were read, because `maxKeys` keys already have entries that are not settled. */
+  /** True if no new entries were read, because too many keys have unfinished entries (`maxKeys`). */
   readonly blocked: boolean;
   /** Time until the next retry is due, ms; Infinity if no retry waits. */
   readonly dueInMs: number;
-  /** Time until the next lease of the group ends, ms; 0 if a lease has ended; Infinity if there is no lease. */
+  /** Time until the next lease of the group ends, ms; 0 if a lease has ended already; Infinity if no process has a lease. */
   readonly endInMs: number;
   readonly entries: readonly TakenEntry[];
 }
 
 const STATES = ['lost', 'taken', 'no-group'] as const;
-/** Number of values in the reply for an entry of this group that was never delivered before. */
+/** Number of columns in the reply for an entry that this group gets for the first time. */
 const NEW_COLUMNS = 4;
-/** Number of values in the reply for any other entry. */
+/** Number of columns in the reply for any other entry. */
 const OLD_COLUMNS = 6;
 
-/** Parses the reply of a take script: six numbers, then six values for each entry that was delivered before, then four for each new one. */
+/**
+ * Parses the reply of a script that takes entries: six numbers, then the rows of entries that were delivered before, then those of new
+ * entries.
+ */
 function takeAnswer(raw: (string | number)[]): TakeAnswer {
   return answerOf(raw);
 }
 
-/** Reply of a script in which strings are buffers. */
 type BytesReply = number | Buffer | null | BytesReply[];
 
-/** Parses the reply of a take script for a stream with `keys`. There, payloads are bytes. */
+/** Does the same as `takeAnswer` for a stream of another program (option `keys`), whose payloads are bytes. */
 function takeAnswerOfBytes(raw: BytesReply[]): TakeAnswer {
   return answerOf(raw as (Buffer | number)[]);
 }
@@ -123,7 +125,7 @@ export const takeEntries = defineScript({
   reply: takeAnswer,
 });
 
-/** Same as `takeEntries`, for a stream that another program writes. The payload has all fields of the entry, packed as bytes. */
+/** Takes entries from a stream that another program writes. The payload consists of all fields of an entry, packed as bytes. */
 export const takeForeign = defineScript({
   name: 'stream-consumer.take-foreign',
   ...takeForeignFieldsLua,
@@ -264,7 +266,6 @@ export const leaveGroup = defineScript({
   reply: ([left]: [number]) => left === 1,
 });
 
-/** All scripts that consumers run. */
 export const consumerScripts = [
   openGroup,
   takeEntries,

@@ -12,14 +12,14 @@ import { Maintenance } from './maintenance';
 import { Reader } from './reader';
 import type { Session, Step } from './session';
 
-/** Maximum number of messages that one call takes, so that the script does not block Redis for long. */
+/** Maximum number of messages that one call takes. A larger number would block Redis for too long. */
 const MAX_TAKE = 128;
-/** Longest time that `stop` waits for the calls that end the leases, ms. */
+/** When a consumer stops, it waits at most this long for the calls that end its leases, ms. */
 const LAST_MS = 2_000;
 
 /**
- * Calls one handler with the messages of a stream, for one group. Has a Reader for each partition, which takes messages and holds them
- * with a lease.
+ * Calls one handler with the messages of a stream, for one group. A Reader per partition fetches the messages, and keeps other processes
+ * from taking them.
  */
 export class Consumer implements StreamConsumerHandle {
   readonly calls: Calls<Step>;
@@ -28,18 +28,15 @@ export class Consumer implements StreamConsumerHandle {
   private readonly runner: HandlerRunner;
   private readonly maintenance: Maintenance;
   private readonly takes = new Set<Promise<void>>();
-  /**
-   * Number of passes over the partitions so far. It selects the partition that comes first in the next pass, so that no partition is
-   * preferred.
-   */
+  /** Number of the round over all partitions. Each round begins with another partition, so that none is preferred. */
   private rounds = 0;
   private scheduled = false;
-  /** True if the group was paused at the last check. While this is true, the consumer takes no messages. */
+  /** True if the group was paused when this was last checked. The consumer then takes no messages. */
   private paused = false;
   private started = false;
   /**
-   * True once the group exists on all partitions that the stream had at the start of this consumer. With `from: 'end'`, the group
-   * begins at the first message of partitions that are added later.
+   * True once Redis has the group on all partitions that existed when this consumer started. With `from: 'end'`, the group then reads a
+   * partition that is added later from its first message.
    */
   private opened = false;
   private takeTimer: Timer | undefined;
@@ -88,8 +85,8 @@ export class Consumer implements StreamConsumerHandle {
   }
 
   /**
-   * For other libs of luanest. `readNow` makes the consumer read at once, without waiting for its next wake-up. With an index, only
-   * this partition is read.
+   * Returns `readNow` for other libs of luanest. It makes the consumer read at once, instead of at its next wake-up: one partition, or all
+   * without an index.
    */
   [INSPECT](): { readNow(partition?: number): void } {
     return {
@@ -106,7 +103,7 @@ export class Consumer implements StreamConsumerHandle {
   }
 
   /**
-   * Reads whether the group is paused. Adds a reader for each new partition, and creates the group there if it is missing.
+   * Asks Redis for the partitions of the stream, and if the group is paused. Starts to read new partitions, and creates the group there.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -143,7 +140,9 @@ export class Consumer implements StreamConsumerHandle {
     this.runner.attempts.forget(delivery);
   }
 
-  /** Schedules work for the end of this turn of the event loop: acknowledges handled messages, and takes new messages. */
+  /**
+   * At the end of this turn of the event loop, acknowledges handled messages and takes new ones. Called when one of these may be possible.
+   */
   changed(): void {
     if (this.scheduled || !this.started) return;
     this.scheduled = true;
@@ -154,7 +153,7 @@ export class Consumer implements StreamConsumerHandle {
     });
   }
 
-  /** Takes as many messages as there are free slots for handlers. Takes equal shares from all partitions that may have messages. */
+  /** Takes messages for all free handler slots, in equal shares from the partitions that may have messages. */
   private takeAll(): void {
     time.clearTimer(this.takeTimer);
     this.takeTimer = undefined;

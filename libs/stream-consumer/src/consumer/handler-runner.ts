@@ -12,11 +12,11 @@ interface Taker {
   readonly origin: Origin;
   readonly settler: Settler;
   readonly options: { readonly attempts: number; readonly backoff: ResolvedBackoff };
-  /** Called when Redis has stored the outcome of a message, or when the outcome will never be sent. */
+  /** Called when Redis has stored the result of a message, or will never store it. */
   forget(delivery: Delivery): void;
 }
 
-/** One delivery of a message to this process. It is the `StreamMessage` that the handler gets, and the attempt to handle it. */
+/** One delivery of a message to this process: both the `StreamMessage` that the handler gets, and the attempt to handle it. */
 export class Delivery extends Attempt implements StreamMessage, Held {
   payload: unknown;
   fields: ReadonlyMap<string, Buffer> | undefined;
@@ -27,7 +27,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     readonly entry: TakenEntry,
     readonly session: Session,
   ) {
-    // A delivery has no lease of its own, so its lease never ends. The session has the lease.
+    // Messages of a partition share one lease, that of the session. So the delivery itself never expires.
     super(time.monotonicMs(), Infinity, false);
   }
 
@@ -47,7 +47,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     return this.entry.key === '' ? undefined : this.entry.key;
   }
 
-  /** `<partition>:<key>` if the group is ordered and the message has a key; otherwise undefined. */
+  /** `<partition>:<key>` if the messages of a key are handled in order; undefined without `ordered`, or for a message without a key. */
   get orderKey(): string | undefined {
     const { origin } = this.reader;
     return origin.isOrdered && this.entry.key !== '' ? origin.idPrefix + this.entry.key : undefined;
@@ -81,7 +81,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     return this.entry.takenMs;
   }
 
-  /** Returns the properties of `StreamMessage` without `signal` and `fields`, for logs. */
+  /** Returns the message without its AbortSignal and raw fields, for logs. */
   toJSON(): object {
     const { stream, group, id, payload, key, operationId, attempt, firstSeenAtMs, takenAtMs } = this;
     return { stream, group, id, payload, key, operationId, attempt, firstSeenAtMs, takenAtMs };
@@ -91,7 +91,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     return this.toJSON();
   }
 
-  /** Parses the payload, and sets `payload` and `fields`. @throws InvalidInputError if the payload is missing or not JSON */
+  /** Sets `payload` and `fields` by parsing the entry. @throws InvalidInputError if the payload is missing or not JSON */
   read(): void {
     const { payload } = this.entry;
     if (typeof payload !== 'string') {
@@ -102,8 +102,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     try {
       this.payload = JSON.parse(payload);
     } catch {
-      // Errors are logged, and a log must not contain payloads. So this error quotes neither the payload nor the error of the JSON
-      // parser, which has parts of the payload.
+      // This error is logged, and a log must not contain a payload. The message of the JSON parser would quote parts of it.
       const problem = payload.length === 0 ? 'missing' : `not JSON (${payload.length} characters)`;
       throw new InvalidInputError(
         `The payload of message ${this.id} is ${problem}, so no handler was called. If another program writes the stream, define the ` +
@@ -138,7 +137,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
   }
 }
 
-/** Function that calls a handler. It returns or throws what the handler returns or throws. Log lines contain the name of this function. */
+/** Function that calls a handler, and returns or throws what the handler does. The name of the function appears in logs. */
 export type Invoke = (message: StreamMessage) => unknown;
 
 const HANDED_BACK = 'handed back';
@@ -146,28 +145,28 @@ const MOVED_ELSEWHERE = 'moved to other dead letters';
 const NO_ATTEMPT_LEFT =
   'no attempt is left: the consumer of the last one died, shut down or lost its lease, or the option attempts was lowered since';
 
-/** Pause before a message is taken again, ms, if a handler for an earlier message with its key still runs. */
+/** If the handler of an earlier message with the same key still runs, the message is tried again after this time, ms. */
 const BUSY_KEY_MS = 1_000;
 
 interface Burial {
-  /** Text that Redis stores with the dead letter. It may quote a payload, so it is not logged. */
+  /** Text that Redis stores with the dead letter. It may quote a payload, so it must not be logged. */
   readonly problem: string;
-  /** The reason for the log: the error of the last attempt, or a text that quotes nothing of a payload. */
+  /** Reason for the log: the error of the last attempt, or a text that quotes no payload. */
   readonly why: string | { readonly error: unknown };
   readonly error?: unknown;
 }
 
-/** Calls the handler with messages, and passes the outcomes to the Settler, which sends them to Redis. */
+/** Calls the handler with messages, and has the results stored in Redis. */
 export class HandlerRunner implements Work<Delivery> {
   readonly attempts: Attempts<Delivery>;
-  /** Codes of errors after which a message becomes a dead letter without another attempt. */
+  /** Error codes of luanest that no retry can fix. Such a message becomes a dead letter at once. */
   readonly final = ['MALFORMED_PAYLOAD'];
   private readonly logger = new Logger('StreamConsumer');
-  /** Keys of ordered messages whose handlers still run, including handlers whose outcome will be ignored. */
+  /** Keys of ordered messages whose handlers still run, even if their results will be ignored. */
   private readonly busyKeys = new Set<string>();
   private hasWarnedOfResult = false;
 
-  /** @param freed called when a handler has ended, so that the consumer can take another message */
+  /** @param freed function to call when a handler has ended, because the consumer can then take another message */
   constructor(
     private readonly options: ResolvedConsumerOptions,
     limits: ResolvedShutdown,
@@ -181,16 +180,16 @@ export class HandlerRunner implements Work<Delivery> {
   }
 
   /**
-   * Runs the handler, and settles the message with its outcome. Does not run the handler if the session is lost, no attempt is left, or
-   * a handler for the same key still runs. The caller must have reserved a slot of `attempts.capacity`. Never throws.
+   * Runs the handler for a message, unless another process may own the message, no attempt is left, or a handler for the same key still
+   * runs. The caller must have reserved a slot of `attempts.capacity`. Never throws.
    */
   start(delivery: Delivery): void {
     const { attempt } = delivery.entry;
     const { orderKey, session } = delivery;
     const { attempts } = this;
-    // If the session was lost, this consumer no longer owns the message.
+    // If the lease was lost, another process may handle this message.
     if (session.over) return attempts.capacity.release(1);
-    // Attempt 0 means that another group has replayed this message. This group settles it without a call of the handler.
+    // Attempt 0 means that the message was replayed for another group. This group acknowledges it without calling the handler.
     if (attempt === 0) {
       this.skip(delivery);
       delivery.reader.settler.commit(delivery);
@@ -198,8 +197,8 @@ export class HandlerRunner implements Work<Delivery> {
       this.skip(delivery);
       this.bury(delivery, { problem: `Error: ${NO_ATTEMPT_LEFT}`, why: NO_ATTEMPT_LEFT });
     } else if (orderKey !== undefined && this.busyKeys.has(orderKey)) {
-      // A handler for this key still runs, after `timeoutMs` or after its message was lost. This message waits until that handler has
-      // ended.
+      // A handler for an earlier message of this key has exceeded its timeout, or has lost its message, but still runs. This message waits
+      // for it.
       this.putBack(delivery, BUSY_KEY_MS);
     } else attempts.begin(delivery, this.options.timeoutMs);
   }
@@ -231,13 +230,13 @@ export class HandlerRunner implements Work<Delivery> {
     void delivery.reader.settler.retry(delivery, delayMs, counts, counts ? text : uniqueNote(text, delivery));
   }
 
-  /** Puts a message back into the stream without a call of its handler, and frees its slot. The attempt does not count. */
+  /** Gives a message back without calling its handler, and frees its slot. The attempt does not count. */
   putBack(delivery: Delivery, delayMs = 0): void {
     this.skip(delivery);
     void this.handBack(delivery, delayMs);
   }
 
-  /** Puts a message back whose handler has no outcome, such as at the end of a shutdown. The attempt does not count. */
+  /** Gives a message back whose handler has no result, such as at the end of a shutdown. The attempt does not count. */
   handBack(delivery: Delivery, delayMs = 0): Promise<void> {
     release(delivery);
     return delivery.reader.settler.retry(delivery, delayMs, false, uniqueNote(HANDED_BACK, delivery));
@@ -263,7 +262,7 @@ export class HandlerRunner implements Work<Delivery> {
   private bury(delivery: Delivery, { problem, why, error }: Burial): void {
     const { stream, group, id, attempt, attempts } = delivery;
     const made = Math.min(attempt, attempts);
-    // If no attempt was left, no handler ran at this attempt, so the log names the attempt before.
+    // No handler ran in this attempt, because no attempt was left. So the log names the attempt before.
     const last = attempt > attempts ? attempt - 1 : attempt;
     release(delivery);
     events.messageDeadLettered.publish(
@@ -272,7 +271,7 @@ export class HandlerRunner implements Work<Delivery> {
     );
     if (delivery[MOVED]) {
       this.log.dead({ named: delivery.label, attempt: last, attempts }, why, '');
-      // Removes the deleted entry from the group's pending list. If a failover has restored the entry, this makes it due again.
+      // The entry is deleted. If a failover brings it back, this call makes the group deliver it again.
       return void delivery.reader.settler.retry(delivery, 0, false, uniqueNote(MOVED_ELSEWHERE, delivery));
     }
     void delivery.reader.settler.bury(delivery, problem).then((buried) => {
@@ -283,17 +282,17 @@ export class HandlerRunner implements Work<Delivery> {
   }
 }
 
-/** Removes a message from the messages of its session, after its outcome was decided. */
+/** Removes a message with a result from its session. */
 function release(delivery: Delivery): void {
   const { messages } = delivery.session;
-  // After a failover, the session may have taken the entry a second time. Then the map has the newer delivery, which must stay.
+  // A failover may have made this session take the entry twice. Then the map has the later delivery, which must stay.
   if (messages.get(delivery.entry.id) === delivery) messages.delete(delivery.entry.id);
 }
 
 // See DECISIONS.md: uncounted-retry-has-a-note
 /**
- * Returns the text that Redis stores with a retry that does not count. The text is unique, so that the script recognizes a call that
- * was sent twice.
+ * Makes the text that Redis stores with a retry that does not count. The text is unique, so the script can detect if the same call comes a
+ * second time.
  */
 function uniqueNote(why: string, { session }: Delivery): string {
   return `${why} ${session.name} ${session.nextToken()}`;

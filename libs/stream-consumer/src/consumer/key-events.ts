@@ -2,9 +2,8 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { messageOf } from '../../../internal/src';
 
 /**
- * Watches the stream of another program by keyspace notifications, if the server sends them. Calls `added` when an entry was added, and
- * when notifications may have been lost. Without notifications, or without the permission to read their channel, this class does
- * nothing, and the reader only polls.
+ * Watches a stream of another program by keyspace notifications, if the server sends them. Calls `added` when an entry was added, and when
+ * notifications may have been lost. If the server sends none, or the Redis user may not read them, the reader only polls.
  */
 export class KeyEvents {
   private listening = false;
@@ -18,8 +17,8 @@ export class KeyEvents {
   ) {}
 
   /**
-   * Subscribes, unless there is a subscription already. Call this method before each read. It sends no command while the subscription
-   * works.
+   * Subscribes to the notifications, unless a subscription exists. Call it before each read; it sends no command while the subscription
+   * exists.
    */
   listen(): void {
     if (this.listening || this.closed) return;
@@ -28,10 +27,10 @@ export class KeyEvents {
       (stop) => {
         this.stop = stop;
         if (this.closed) stop();
-        // Entries may have been added before the subscription began.
+        // Entries may have been added before the subscription existed.
         else this.added();
       },
-      // After NOPERM, there is no other attempt: the Redis user may not read the channel.
+      // After NOPERM, subscribing again is useless, because the Redis user may not read the channel.
       (error: unknown) => (this.listening = messageOf(error).includes('NOPERM')),
     );
   }
@@ -43,7 +42,7 @@ export class KeyEvents {
 
   private readonly heard = (event?: string): void => {
     if (event === undefined) this.listening = false;
-    // The reads of luanest also cause notifications, such as `xgroup-createconsumer`. These are ignored.
+    // Reading a stream causes notifications too, such as `xgroup-createconsumer`. Only those of new entries matter.
     if (event === undefined || event === 'xadd') this.added();
   };
 }

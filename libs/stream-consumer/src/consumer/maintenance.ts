@@ -15,19 +15,18 @@ interface MaintainedConsumer extends StreamConsumerHandle {
 
 /** Average pause between two checks of a group that is in use, ms. */
 export const CHECK_EVERY_MS = 10_000;
-/** Number of Redis commands of one check, including commands inside its scripts: for the stream, and in addition for each partition. */
+/** Number of commands that Redis runs in one check of a group: for the stream, and in addition for each partition. */
 const [STREAM_COMMANDS, PARTITION_COMMANDS] = [8, 34];
 
-/** Returns true if all messages are settled. Then no check is needed before the next publish. */
+/** Returns true if the group has no unfinished messages. Then no check is needed before the next publish. */
 function isQuiet({ pending, lag, due }: StreamStats): boolean {
   return pending + lag + due === 0;
 }
 
 /**
- * Checks a group: starts to read new partitions, recovers pending messages that would otherwise never be delivered again, deletes
- * messages that all groups have settled, and publishes the numbers of the group. It checks periodically while the group has messages or
- * the consumer polls, and rarely otherwise (idle check). When the stream gets a partition or a group, or a group is paused or resumed,
- * it only updates its partitions and the pause.
+ * Checks a group periodically: starts to read new partitions, recovers messages that would never be delivered again, deletes messages that
+ * all groups have handled, and publishes statistics. A group without messages is checked rarely. When the stream gets a partition or a
+ * group, or a group is paused or resumed, only the partitions and the pause are read.
  */
 export class Maintenance {
   private readonly logger = new Logger('StreamConsumer');
@@ -76,15 +75,15 @@ export class Maintenance {
     const ms = CHECK_EVERY_MS * (0.75 + Math.random() / 2);
     this.timer = time.setTimer(() => {
       const { partitions, options } = this.consumer;
-      // If a consumer of another program takes entries and dies, no reader is woken. So a consumer that polls also checks, at most as
-      // often as it polls.
+      // A consumer of another program that dies with messages wakes nobody. So a consumer that polls also checks, at most as often as it
+      // polls.
       const polls = this.source.isForeign && time.monotonicMs() - this.checkedAt >= options.pollMs;
       const isInUse = polls || !this.quiet || partitions.some(({ wakeup }) => wakeup.used);
       void (isInUse ? this.check() : Promise.resolve()).finally(() => !this.stopped && this.schedule());
     }, ms);
   }
 
-  /** Checks the group, and lets all partitions be read. So messages are found whose publisher could not wake the readers. */
+  /** Checks the group, and reads all partitions, to find messages whose publisher could not wake the consumers. */
   private async checkIdle(): Promise<void> {
     await this.check();
     for (const { wakeup } of this.consumer.partitions) wakeup.ring();
@@ -117,7 +116,7 @@ export class Maintenance {
         restored += found?.restored ?? 0;
         deleted += found?.deleted ?? 0;
         if (!this.stopped) await reader.purge();
-        // The repair may have released keys, so that the reader may read new entries.
+        // The repair may have made room for further keys, so that new entries can be read.
         if (reader.blocked) reader.wakeup.ring();
       }
       if (restored + deleted > 0) this.reportDamage(restored, deleted);

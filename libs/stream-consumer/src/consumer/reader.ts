@@ -24,30 +24,31 @@ import { LEASE_LOST, Session, Settler, type Held, type Origin, type Step } from 
 import { Wakeup } from './wakeup';
 
 /**
- * Only with `ordered`: maximum number of keys in a partition that have messages which were read and not settled. Above it, the group
- * reads no new messages of the partition. The limit keeps the repair of a partition short: it lists a consumer of Redis for each key
- * with parked (waiting) messages, which takes 14 ms for 10,000.
+ * With `ordered`, a group reads no new messages of a partition while this many keys have unfinished messages. The limit keeps repairs
+ * short: they list a Redis consumer for each key with waiting messages, which takes 14 ms for 10,000 keys.
  * See DECISIONS.md: keys-bounded-not-messages
  */
 const MAX_KEYS = 10_000;
 const SWEPT_A_CALL = 100;
 const CHECKED_A_CALL = 500;
-/** Maximum number of calls to Redis in one `Reader.repair`. The next `repair` continues where the last one ended. */
+/** Maximum number of calls to Redis in one repair. The next repair continues where this one has ended. */
 const REPAIR_CALLS = 100;
 /**
- * Maximum number of calls to Redis in one `Reader.purge`. Each call looks at 100 messages. The next `purge` continues where the last
- * one ended.
+ * Maximum number of calls to Redis when old messages are deleted, each for 100 messages. The next time, deletion continues where it has
+ * ended.
  */
 const PURGE_CALLS = 2_000;
-/** Error text of an attempt whose message was taken over. Redis stores it unless an earlier attempt has an error. */
+/**
+ * Error text of an attempt whose message was taken over by another process. Redis stores it unless an earlier attempt has left an error.
+ */
 const DIED = 'The consumer died, lost its lease or shut down during the attempt';
 
-/** The consumer that a reader belongs to. */
+/** Parts of a consumer that its readers use. */
 interface ReaderOwner {
   readonly calls: Calls<Step>;
-  /** Leases of the sessions of all readers. */
+  /** Leases of the messages that all readers hold. */
   readonly leases: LeaseBook<Session>;
-  /** Called when there may be entries to take or acknowledgements to send. */
+  /** Called when the reader may be able to take messages or to acknowledge some. */
   changed(): void;
   forget(delivery: Delivery): void;
 }
@@ -58,7 +59,9 @@ interface Repaired {
   readonly deleted: number;
 }
 
-/** Reads one partition for one group: takes entries, renews its lease, and takes over entries of consumers whose lease has ended. */
+/**
+ * Reads one partition for one group: takes messages, renews the lease for them, and takes over messages of processes whose lease has ended.
+ */
 export class Reader {
   readonly keys: GroupKeys;
   readonly origin: Origin;
@@ -68,12 +71,12 @@ export class Reader {
   readonly changed = (): void => this.owner.changed();
   session: Session;
   busy = false;
-  /** True if the last take read no new entries because of MAX_KEYS. Then the reader takes again after messages were settled. */
+  /** True if the last read got no new messages because of MAX_KEYS. The reader then reads again when messages have been handled. */
   blocked = false;
   private repairFrom = { pending: '0-0', waiting: '-', parked: '', unsettled: '0' };
   private tidyFrom = { triesAfter: '0', headsAfter: '0' };
   private purgeFrom = PURGE_START;
-  /** Id of the entry after which the group begins, if `open` creates the group; `$` means after the last entry at that time. */
+  /** Where `open` begins to read when it creates the group: after the entry with this id, or with `$`, after the last entry. */
   private from: string;
 
   /** @param from where a new group begins: `start`, `end`, or the id of the entry before its first one */
@@ -96,7 +99,7 @@ export class Reader {
   }
 
   /**
-   * Creates the group, unless it exists.
+   * Creates the group in Redis, unless it exists.
    *
    * @returns false if another program must create the stream first
    * @throws the errors of ScriptRegistry.run()
@@ -110,7 +113,7 @@ export class Reader {
     return answer.state !== 'no-stream';
   }
 
-  /** Takes up to `count` entries. @param stopping returns true when a failed call must not be repeated, because the consumer stops */
+  /** Takes up to `count` messages. @param stopping returns true when a failed call should not be repeated, because the consumer stops */
   async take(count: number, stopping: () => boolean): Promise<readonly Delivery[]> {
     const session = this.session;
     const token = session.nextToken();
@@ -126,7 +129,7 @@ export class Reader {
       if (answer.state === 'taken') return this.deliver(session, answer);
       this.lose(session, answer.state === 'lost' ? LEASE_LOST : 'the group was deleted');
       const opened = answer.state === 'lost' || (await this.calls.run('take', stopping, () => this.open()));
-      // The stream does not exist yet. The reader polls, since another program may create the stream at any time.
+      // The stream does not exist yet. Another program may create it at any time, so the reader polls.
       if (opened === false) this.wakeup.sleep(Infinity, Infinity);
       else this.wakeup.ring();
       return [];
@@ -136,8 +139,8 @@ export class Reader {
   }
 
   /**
-   * Replaces a session that has no messages with a new one, so that nothing renews its lease. Ends the lease in Redis too. If that call
-   * fails, the lease expires. Does nothing during a take.
+   * Ends the lease of a session without messages, and begins a new session, so that nothing is renewed. If the call to Redis fails, the
+   * lease expires there. Does nothing while messages are being taken.
    */
   rest(session: Session): void {
     if (this.busy || session !== this.session) return;
@@ -155,19 +158,18 @@ export class Reader {
     return renewing;
   }
 
-  /** Called when Redis has stored the outcome of a message, or when the outcome will never be sent. */
+  /** Called when Redis has stored the result of a message, or will never store it. */
   forget(delivery: Delivery): void {
     this.owner.forget(delivery);
   }
 
   /**
-   * Repairs what a failover or another client of Redis has damaged. The group's own list of pending entries (XPENDING) decides. The
-   * repair restores entries that are missing in the keys `due` and `heads`, since they would never be taken. It puts back entries that
-   * Redis lists for this session although this process has settled them. It adds entries again that another client removed from the
-   * list of pending entries. It deletes the data of settled entries from `tries` and `heads`.
+   * Repairs what a failover or another client of Redis has damaged. Redis' list of pending entries of the group (XPENDING) is taken as the
+   * truth. Entries that would never be delivered again are delivered. So are entries that Redis lists for this process
+   * although it has handled them, which happens after a failover. Data of handled entries is deleted.
    *
-   * @returns the number of messages that came back into the list of pending entries, and the number that another client deleted from
-   *   the stream
+   * @returns the number of messages that came back into the list of pending entries, and of those that another client has deleted from the
+   *   stream
    * @throws the errors of ScriptRegistry.run()
    */
   async repair(): Promise<Repaired> {
@@ -189,7 +191,7 @@ export class Reader {
       keys: { stream, tries, heads, unsettled },
       args: { group, count: CHECKED_A_CALL, ...this.tidyFrom },
     });
-    // Another program may trim the stream that it writes, so this does not count as damage.
+    // A program may trim its own stream, so entries that are missing there are not reported as damage.
     return { restored, deleted: this.source.isForeign ? 0 : deleted };
   }
 
@@ -203,14 +205,14 @@ export class Reader {
     for (let goesOn = true, calls = 0; goesOn && calls < PURGE_CALLS; calls++) {
       const { deleted, next } = await purge(this.registry, this.source, this.partition, this.purgeFrom);
       this.purgeFrom = next;
-      // Without `retain`, settled entries are usually deleted already. So if a call finds nothing, the purge continues only at the next
+      // Without `retain`, handled entries are usually deleted at once, so a call that finds none has no reason to continue before the next
       // check.
       goesOn = next.after !== '-' && (deleted > 0 || retain !== undefined);
     }
   }
 
   /**
-   * Ends the lease of the current session, so that other consumers can take over its entries at once.
+   * Ends the lease, so that other consumers can take over the messages at once.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -230,11 +232,11 @@ export class Reader {
   }
 
   /**
-   * Gives up a session, because another consumer took it over, Redis lost its lease, or the group was deleted. The next take begins a
-   * new session.
+   * Gives up all messages of a session, because another consumer took them over, Redis lost the lease, or the group was deleted. The next
+   * read begins a new session.
    *
    * @param reason end of the sentence `This consumer may no longer own message ..., because`
-   * @param more messages that could not be settled, and that the session no longer lists
+   * @param more messages whose result could not be stored, and that the session no longer lists
    */
   lose(session: Session, reason: string, more: readonly Held[] = []): void {
     const ids = [...session.giveUp(reason), ...more.map((delivery) => delivery.giveUp(reason))];
@@ -244,8 +246,8 @@ export class Reader {
   }
 
   /**
-   * Returns the arguments with which `repair` checks the entries of the session. During a take, it returns no session, so that `repair`
-   * does not check it.
+   * Returns the messages of this session, so that the script of the repair can compare them with Redis. While messages are being taken,
+   * names no session, because the list would be incomplete.
    */
   private ownEntries(): { readonly session: string; readonly taken: number; readonly held: string[] } {
     const { session, busy } = this;
@@ -271,7 +273,7 @@ export class Reader {
           args: { ...args, maxKeys: MAX_KEYS },
         })
       : await this.registry.run(isForeign ? takeForeign : takeEntries, { keys, args });
-    // A session gets its lease in Redis only with its first entries.
+    // The lease in Redis begins only with the first messages of a session.
     if (answer.state === 'taken' && !session.over && (session.begun || answer.entries.length > 0)) {
       const { leases } = this.owner;
       if (!session.begun) leases.add(session);
@@ -289,7 +291,7 @@ export class Reader {
     if (endInMs <= 0) void this.sweep();
     const deliveries = entries.map((entry) => new Delivery(this, entry, session));
     for (const delivery of deliveries) session.messages.set(delivery.entry.id, delivery);
-    // If the reply came after the end of the lease, this fires the signals before the handlers begin.
+    // The reply may have come after the end of the lease. Then the AbortSignals are aborted before the handlers begin.
     session.check();
     return deliveries;
   }
@@ -304,7 +306,7 @@ export class Reader {
     );
     if (answer === undefined || answer.session === '') return;
     events.sessionTakenOver.publish(() => ({ ...this.named, session: answer.session, messages: answer.taken }));
-    // Takes again: the session that was taken over may have more entries, and other leases may have ended.
+    // The session that was taken over may have more messages, and other leases may have ended as well.
     this.wakeup.ring();
   }
 }

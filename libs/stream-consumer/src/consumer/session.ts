@@ -22,44 +22,43 @@ export interface Origin {
   readonly isOrdered: boolean;
 }
 
-/** A message that this process has taken from Redis and not settled yet. */
+/** A message that this process has taken, and whose result is not stored in Redis yet. */
 export interface Held {
   readonly entry: TakenEntry;
   readonly session: Session;
-  /** Fires the signal of the message, because another consumer may own it now. @param reason end of a sentence after `because` */
+  /** Aborts the AbortSignal of the message, because another consumer may own it now. @param reason end of a sentence after `because` */
   suspect(reason: string): void;
   /**
-   * Fires the signal of the message, and ignores the outcome of its handler, because this consumer no longer owns the message.
+   * Aborts the AbortSignal of the message, and ignores the result of its handler, because this consumer no longer owns the message.
    *
    * @returns the message id
    */
   giveUp(reason: string): string;
-  /** Called when Redis has stored the outcome of the message, or when the outcome will never be sent. */
+  /** Called when Redis has stored the result of the message, or will never store it. */
   settled(): void;
 }
 
-/** The reader to which a session belongs. */
+/** Parts of a reader that its session uses. */
 interface SessionOwner {
   /** Renews the lease of the session in Redis. @returns false if the lease is lost */
   renew(session: Session, deadlineMs: number): Promise<boolean>;
   /** Ends the lease of a session that has no messages. */
   rest(session: Session): void;
-  /** Gives up the session, because it was lost. @param reason end of a sentence after `because` */
+  /** Gives up the messages of the session, because it was lost. @param reason end of a sentence after `because` */
   lose(session: Session, reason: string): void;
 }
 
 /**
- * A session: the messages that this process has taken from one partition for one group, and the lease that protects them. The session
- * is over when another consumer has taken over its messages, when Redis lost its lease, or when the group was deleted. Then the scripts
- * refuse all calls with the name of the session, and this process begins a new session.
+ * The messages that this process has taken from one partition for one group, under one lease. When another consumer takes them over, or
+ * Redis has lost the lease or the group, the session is over: scripts refuse calls in its name, and this process begins a new one.
  * See DECISIONS.md: lease-per-partition
  */
 export class Session extends Lease {
   readonly name = `${HOST}:${process.pid}:${randomBytes(9).toString('base64url')}`;
   readonly messages = new Map<string, Held>();
-  /** Messages that were handled, but are not acknowledged in Redis yet (XACK). */
+  /** Handled messages that must still be acknowledged in Redis (XACK). */
   acks: Held[] = [];
-  /** Messages whose outcome is being sent to Redis, as one array for each call. */
+  /** Messages whose result is on its way to Redis, as one array per call. */
   readonly beingSettled = new Set<readonly Held[]>();
   private takes = 0;
 
@@ -70,32 +69,35 @@ export class Session extends Lease {
     super(time.monotonicMs(), leaseMs);
   }
 
-  /** True once a take (a call that reads messages) of this session has succeeded. Since then the LeaseBook renews the lease. */
+  /** True once this session has taken messages. From then on, its lease is renewed. */
   get begun(): boolean {
     return this.index >= 0;
   }
 
-  /** Returns a text that is unique in the session. With it, a script recognizes a call that was sent twice. */
+  /** Returns a text that is unique in this session, by which a script can detect that a call was sent twice. */
   nextToken(): string {
     return (this.takes++).toString(36);
   }
 
-  /** Number of tokens that `nextToken` has returned. A take that begins later gets a token with this number or a higher one. */
+  /** Number of tokens that `nextToken` has returned. Later calls get higher numbers. */
   get taken(): number {
     return this.takes;
   }
 
-  /** True if no message is being handled or settled. */
+  /** True if this session has no unfinished messages. */
   get isIdle(): boolean {
     return this.messages.size === 0 && this.acks.length === 0 && this.beingSettled.size === 0;
   }
 
-  /** Returns the ids of all messages that are being handled or settled. */
+  /** Returns the ids of all unfinished messages of this session. */
   heldIds(): string[] {
     return [...this.messages.values(), ...this.acks, ...[...this.beingSettled].flat()].map(({ entry }) => entry.id);
   }
 
-  /** Gives up all messages, except those whose outcome is being sent. @returns the ids of these messages; no ids at a second call */
+  /**
+   * Gives up all messages, except those whose result is on its way to Redis. @returns the ids of the given-up messages; none at a second
+   * call
+   */
   giveUp(reason: string): string[] {
     this.over = true;
     const ids = [...this.messages.values(), ...this.acks].map((message) => message.giveUp(reason));
@@ -116,18 +118,17 @@ export class Session extends Lease {
     if (!this.over) this.owner.lose(this, LEASE_LOST);
   }
 
-  /** Fires the signals of all messages, because the lease has ended by the clock of this process. In Redis, the lease may still run. */
+  /** Aborts the AbortSignals of all messages, because the lease has ended by the clock of this process. In Redis, it may still run. */
   protected override lapse(): void {
     for (const message of this.messages.values()) message.suspect('the lease could not be renewed in time');
   }
 }
 
-/** Maximum number of messages that one call settles, so that the script does not block Redis for long. */
+/** Maximum number of messages whose results one call stores. A larger number would block Redis for too long. */
 const ROWS_A_CALL = 128;
-/** Purpose of a call of a consumer to Redis, as in the event `callFailed`. */
 export type Step = StreamConsumerEvents['callFailed']['during'];
 
-/** The reader whose messages a Settler settles. */
+/** Parts of a reader that a Settler uses. */
 interface Taker {
   readonly keys: GroupKeys;
   readonly origin: Origin;
@@ -139,10 +140,7 @@ interface Taker {
   lose(session: Session, reason: string, more: readonly Held[]): void;
 }
 
-/**
- * Settles messages: sends their outcomes to Redis. Repeats each call until the call succeeds, the session is lost or the consumer
- * stops.
- */
+/** Stores the results of messages in Redis. Repeats each call until it succeeds, the lease is lost, or the consumer stops. */
 export class Settler {
   private flushing = 0;
 
@@ -153,15 +151,15 @@ export class Settler {
     private readonly settlers: () => Settlers,
   ) {}
 
-  /** Marks a message as handled. The next `flush` acknowledges it in Redis, together with others. */
+  /** Notes that a message was handled. The next `flush` acknowledges it in Redis, together with others. */
   commit(message: Held): void {
     message.session.acks.push(message);
   }
 
-  /** Acknowledges the messages that were handled, up to 128 in one call. */
+  /** Acknowledges the handled messages, up to 128 in one call. */
   flush(): void {
     const { session } = this.reader;
-    // At most two calls are in flight at a time, so that more acknowledgements collect for the next call.
+    // At most two calls are in flight, so that the next one collects more acknowledgements.
     while (session.acks.length > 0 && this.flushing < 2) {
       const batch = session.acks.splice(0, ROWS_A_CALL);
       this.flushing += 1;
@@ -173,7 +171,7 @@ export class Settler {
     }
   }
 
-  /** True if more than 1,024 messages wait to be acknowledged. The reader should then take no more messages. */
+  /** True if more than 1,024 messages wait to be acknowledged. The reader then takes no more messages. */
   get behind(): boolean {
     return this.reader.session.acks.length > 8 * ROWS_A_CALL;
   }
@@ -183,10 +181,10 @@ export class Settler {
   }
 
   /**
-   * Puts a message back, so that it is taken again after `delayMs`.
+   * Gives a message back, so that it is delivered again after `delayMs`.
    *
    * @param counted true if the attempt counts; if false, the next attempt has the same number
-   * @param problem why the attempt did not succeed; not empty. If `counted` is false, the text must be unique in the session
+   * @param problem reason for the retry; not empty. If `counted` is false, the text must be unique in the session
    */
   async retry(message: Held, delayMs: number, counted: boolean, problem: string): Promise<void> {
     const { session, entry } = message;
@@ -202,8 +200,8 @@ export class Settler {
   /**
    * Makes a message a dead letter, unless it was deleted from the stream.
    *
-   * @returns 1 if the call added the dead letter; 0 if an earlier call with a lost reply added it, or if the message was deleted from
-   *   the stream; undefined if the session was lost or the consumer stopped before Redis confirmed the call
+   * @returns 1 if this call added the dead letter; 0 if an earlier call whose reply was lost has added it, or if the message was deleted;
+   *   undefined if Redis did not confirm the call, because the lease was lost or the consumer stopped
    */
   bury(message: Held, problem: string): Promise<number | undefined> {
     return this.finish(message.session, [message], problem);
@@ -235,10 +233,10 @@ export class Settler {
   }
 
   /**
-   * Acknowledges messages, and lets consumers take the next messages with the same keys.
+   * Acknowledges messages, so that the next messages with the same keys can be taken.
    *
-   * @param problem reason for which the messages become dead letters; '' if they were handled
-   * @returns the number of dead letters that the call added; undefined in the same cases as `bury`
+   * @param problem reason why the messages become dead letters; '' if they were handled
+   * @returns the number of dead letters that this call added; undefined in the same cases as `bury`
    */
   private async finish(session: Session, batch: readonly Held[], problem: string): Promise<number | undefined> {
     const { stream, sessions, due, tries, dead, heads, unsettled } = this.reader.keys;

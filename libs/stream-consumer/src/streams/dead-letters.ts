@@ -9,7 +9,7 @@ import { dropDead, listDead, listDeadForeign, replayDead } from './streams.scrip
 const COLUMNS = 8;
 const MAX_PAGE = 500;
 const IDS_A_CALL = 100;
-/** Highest sequence number, which is the second part of the id of a stream entry. */
+/** Highest second part of the id of a stream entry. */
 export const LAST_SEQ = (2n ** 64n - 1n).toString();
 /** Highest time that a filter may have, ms since 1970. */
 export const LATEST_MS = 10 ** 15 - 1;
@@ -19,13 +19,13 @@ const checks = new Checks('StreamConsumerService', (message) => new InvalidInput
 
 /** Range of dead letters in one partition, by their ids. */
 interface IdRange {
-  /** The range begins after this id; `0` means at the first dead letter. */
+  /** Id before the range; `0` for a range that begins with the first dead letter. */
   readonly after: string;
-  /** The range includes this id and ends there; `+` means the last dead letter. */
+  /** Last id of the range; `+` for a range that ends with the last dead letter. */
   readonly until: string;
 }
 
-/** Function that replays or drops dead letters of one partition. It returns the number of dead letters that it has replayed or dropped. */
+/** Function that replays or drops dead letters of one partition, and returns their number. */
 type Use = (partition: number, entries: readonly string[]) => Promise<number>;
 
 const REPEAT = 'Call it again: it continues with the dead letters that are left.';
@@ -38,7 +38,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Parses the payload of a dead letter: a string is JSON; a Buffer has the packed fields of an entry that another program wrote. */
+/** Parses the payload of a dead letter: JSON text, or a Buffer with the packed fields of an entry that another program wrote. */
 function payloadOf(payload: string | Buffer): Pick<DeadLetter, 'payload' | 'fields'> {
   if (typeof payload === 'string') return { payload: parsed(payload), fields: undefined };
   const fields = unpackFields(payload);
@@ -56,17 +56,17 @@ function recordOf(partition: number, row: readonly (string | Buffer)[]): DeadLet
     error: String(error),
     attemptsMade: Number(String(attempts)),
     firstSeenAtMs: Number(String(firstSeen)),
-    // Redis made this id when it added the dead letter. The first part of the id is the time of Redis, ms.
+    // The first part of the id is Redis' time when the dead letter was added, ms.
     deadAtMs: Number.parseInt(String(id), 10),
   };
 }
 
-/** Returns true if both parts of an id fit into 64 bits. Redis refuses other ids. */
+/** Returns true for an id that Redis accepts: both parts must fit into 64 bits. */
 function isEntry(entry: string): boolean {
   return entry.split('-').every((part) => BigInt(part) < 2n ** 64n);
 }
 
-/** Splits the id of a dead letter into partition and entry id. @throws InvalidInputError for any other value */
+/** Splits the id of a dead letter into its partition and its id there. @throws InvalidInputError for any other value */
 function splitId(option: string, id: string, expected: string): [partition: number, entry: string] {
   const [, partition, entry] = (typeof id === 'string' ? /^(\d{1,4}):(\d{1,20}-\d{1,20})$/.exec(id) : null) ?? [];
   if (partition === undefined || entry === undefined || !isEntry(entry)) {
@@ -75,7 +75,7 @@ function splitId(option: string, id: string, expected: string): [partition: numb
   return [Number(partition), entry];
 }
 
-/** Returns the range of ids that a filter selects; undefined if no dead letter can match. @throws InvalidInputError */
+/** Returns the ids that a filter selects; undefined if no dead letter can match. @throws InvalidInputError */
 function rangeOf(filter: DeadLetterFilter): IdRange | undefined {
   const { diedFromAtMs = 0, diedBeforeAtMs } = checks.options('filter', filter, KNOWN_DEAD_RANGE);
   const where = checks.in('filter');
@@ -97,7 +97,7 @@ export class DeadLetters {
   constructor(private readonly registry: ScriptRegistry) {}
 
   /**
-   * Reads a page of dead letters. The cursor is the id of the last dead letter on the page before.
+   * Returns a page of dead letters. The cursor is the id of the last one on the page before.
    *
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
@@ -162,8 +162,8 @@ export class DeadLetters {
   }
 
   /**
-   * Calls `use` with the ids of all dead letters that the filter selects, partition by partition, 100 ids at a time. The first step in
-   * a partition finds the newest dead letter of this partition. Dead letters that are added later are left out, so the loop ends.
+   * Calls `use` with the ids of all selected dead letters, 100 at a time, partition by partition. Dead letters that are added to a
+   * partition after its first 100 were read are left out, so that the loop ends.
    */
   private async all(stream: Stream, group: string, filter: DeadLetterFilter, use: Use, steps: Steps): Promise<number> {
     const range = rangeOf(filter);
@@ -178,8 +178,7 @@ export class DeadLetters {
         if (last === undefined) break;
         done += await steps.one(use(index, entries));
         if (last === newest) break;
-        // A replayed message may be dead-lettered again. The new dead letter comes after `newest`, so this loop does not replay it a
-        // second time.
+        // A replayed message may become a dead letter again. It then comes after `newest`, so this loop does not replay it a second time.
         [after, until] = [last, newest];
       }
     }

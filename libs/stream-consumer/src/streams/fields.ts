@@ -1,8 +1,8 @@
 const COLON = 0x3a;
 
 /**
- * Unpacks the fields of an entry that another program wrote. The scripts return the fields as one text, with each name and each value
- * as `<length>:<bytes>`. If a name comes twice, the last value counts.
+ * Unpacks the fields of an entry that another program wrote. Scripts return them as one text, each name and each value as
+ * `<length>:<bytes>`. If a name comes twice, its last value counts.
  */
 export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
   const fields = new Map<string, Buffer>();
@@ -10,7 +10,7 @@ export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
   for (let at = 0; at < packed.length;) {
     const colon = packed.indexOf(COLON, at);
     const length = colon < 0 ? NaN : Number(packed.toString('latin1', at, colon));
-    // These bytes do not come from a script: another program wrote a field with the name `luanest:fields`. The rest is ignored.
+    // This text was not packed by a script: the other program wrote a field named `luanest:fields` itself. Its rest is ignored.
     if (!Number.isSafeInteger(length) || length < 0) break;
     const text = packed.subarray(colon + 1, colon + 1 + length);
     at = colon + 1 + length;
@@ -26,6 +26,6 @@ export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
 
 /** Converts the fields of an entry into an object with UTF-8 text as values. */
 export function objectOf(fields: ReadonlyMap<string, Buffer>): Record<string, string> {
-  // An assignment to `__proto__` would set the prototype. With Object.fromEntries, a field with this name becomes a normal property.
+  // An assignment to the name `__proto__` would set the prototype. Object.fromEntries makes a normal property of it.
   return Object.fromEntries([...fields].map(([name, value]) => [name, value.toString()]));
 }

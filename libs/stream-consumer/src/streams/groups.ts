@@ -8,20 +8,20 @@ import type { Stream } from './stream-catalog';
 const PURGED_A_CALL = 100;
 const NOTHING_KEPT = { count: 0, bytes: -1, ageMs: -1 };
 
-/** Position in a partition at which the next call of `purge` continues. */
+/** Where the next call of `purge` continues in a partition. */
 export interface PurgePosition {
-  /** Id of the last message that was looked at; `-` at the beginning, and after the last message. */
+  /** Id of the message that was checked last; `-` at the beginning and at the end of the partition. */
   readonly after: string;
-  /** Number of messages up to this position that at least one group has not settled. */
+  /** Number of messages before this position that some group still needs. */
   readonly passed: number;
 }
 
 export const PURGE_START: PurgePosition = { after: '-', passed: 0 };
 
 /**
- * Removes a group of a stream, and deletes the messages that all other groups have settled. First it removes the name of the group from
- * the stream's config, so that messages in new partitions are deleted without this group. Then it removes the group from all
- * partitions, including those that are added meanwhile. If the process dies meanwhile, call it again.
+ * Removes a group of a stream, and deletes the messages that no other group needs. First removes the group's name from the config of the
+ * stream, so that messages in new partitions need not wait for this group. Then removes the group from all partitions, including new ones.
+ * If the process dies meanwhile, call it again.
  *
  * @returns true if the stream had the group
  * @throws the errors of ScriptRegistry.run()
@@ -46,8 +46,8 @@ export async function forgetGroup(registry: ScriptRegistry, source: Stream, grou
 }
 
 /**
- * Looks at up to 100 messages of a partition. Deletes those that all groups have settled and that `retain` does not keep. Without
- * `retain`, such messages exist, for example, after the last group that had not settled them was removed.
+ * Checks up to 100 messages of a partition, and deletes those that no group needs and that `retain` does not keep. Without `retain`, such
+ * messages exist, for example, after the last group that needed them was removed.
  *
  * @param position PURGE_START, or the `next` of the last call
  * @throws the errors of ScriptRegistry.run()

@@ -2,13 +2,13 @@ import type { KeySpace } from 'luanest/script-registry';
 import { slotOf } from '../../../internal/src';
 
 const SLOTS = 16_384;
-/** Maximum distance between the wanted slot of a partition and the slot of its hash tag, in slots of Redis Cluster. */
+/** A partition's hash tag may have a hash slot that differs from the wanted one by at most this many slots. */
 const REACH = 128;
 
 /**
- * Returns the wanted position of a partition in the slots of Redis Cluster: a fraction, 0 or more and less than 1. Partitions 0 to 2
- * are at the thirds, partitions 3 to 8 at the other ninths, and so on. So the partitions are distributed evenly over three masters that
- * have a third of the slots each.
+ * Returns where a partition should be among the hash slots of a Cluster: a fraction from 0 to less than 1. Partitions 0 to 2 are at the
+ * thirds, partitions 3 to 8 at the other ninths, and so on. So the partitions are distributed evenly over three masters that have a third
+ * of the slots each.
  * See DECISIONS.md: partition-slots-do-not-depend-on-count
  */
 function positionOf(partition: number): number {
@@ -21,15 +21,14 @@ function positionOf(partition: number): number {
 }
 
 /**
- * Returns the hash tag of a partition. The tag does not depend on the number of partitions. So if a partition is added, the others keep
- * their slots.
+ * Returns the hash tag of a partition. The tag does not depend on the number of partitions, so all others stay in their hash slots when a
+ * partition is added.
  *
  * @param stream name of the stream, without braces
  * @param partition index of the partition, from 0
  */
 export function tagOf(stream: string, partition: number): string {
-  // Each of three masters begins at a third of the slots. The position is shifted by 1/6, so that no tag is near such a border, where
-  // it could get to the wrong master.
+  // The shift by 1/6 keeps tags away from the borders between three masters, which begin at the thirds of the slots.
   const wanted = ((positionOf(partition) + 1 / 6) % 1) * SLOTS;
   for (let n = 0; ; n++) {
     const tag = `${stream}.${partition}.${n}`;
@@ -38,7 +37,7 @@ export function tagOf(stream: string, partition: number): string {
   }
 }
 
-/** Redis keys that the scripts use for one group in one partition. The names are those of the scripts. */
+/** Redis keys that belong to one group in one partition. */
 export interface GroupKeys {
   readonly stream: string;
   readonly woken: string;
@@ -55,16 +54,13 @@ export interface GroupKeys {
 export class Partition {
   readonly stream: string;
   readonly woken: string;
-  /** Returns the Redis key that stores the result of the publish with this operation id. */
+  /** Returns the key under which Redis remembers the publish with this operation id. */
   readonly operation: (operation: string) => string;
   private readonly tagged: ReturnType<KeySpace['tag']>;
-  /**
-   * Last part of the names of luanest's own keys, on a stream with `keys`. It is needed because other streams may have the same hash
-   * tag.
-   */
+  /** Last part of the names of luanest's keys for a stream of another program, because several such streams may have the same hash tag. */
   private readonly owner: readonly string[];
 
-  /** @param key complete key of a stream that another program writes. Default: a key that is made from `name` and `index` */
+  /** @param key complete key of a stream of another program. Default: a key that is made from `name` and `index` */
   constructor(
     space: KeySpace,
     name: string,

@@ -6,10 +6,7 @@ import { publishMessage } from './streams.scripts';
 
 /** Maximum length of a key or an operation id, characters. */
 export const MAX_TEXT = 256;
-/**
- * Longest time for which Redis remembers an operation id that luanest made, ms. A client of Redis must not send the same call again
- * after this time.
- */
+/** How long Redis remembers an operation id that luanest made, ms. The Redis client must not send a call again after this time. */
 export const OWN_TTL_MS = 60_000;
 const FULL = 0;
 const REPLAYED = 2;
@@ -45,7 +42,7 @@ function jsonOf(payload: unknown, maxBytes: number): string {
       `The payload is ${classOf(payload)}, for which JSON.stringify() returns undefined. Publish a value that JSON can hold.`,
     );
   }
-  // A UTF-16 unit has at most 3 bytes in UTF-8, so the bytes of a short text need not be counted.
+  // A character of a JavaScript string (a UTF-16 unit) has at most 3 bytes in UTF-8, so the bytes of a short text need not be counted.
   if (json.length * 3 > maxBytes && Buffer.byteLength(json) > maxBytes) {
     throw new InvalidInputError(
       `The payload has ${Buffer.byteLength(json)} bytes as JSON. maxPayloadBytes allows ${maxBytes}. ` +
@@ -58,7 +55,7 @@ function jsonOf(payload: unknown, maxBytes: number): string {
 /**
  * Checks a message before it is published.
  *
- * @returns the payload of the message as JSON
+ * @returns the payload as JSON
  * @throws InvalidInputError
  */
 export function checkMessage(stream: Stream, message: PublishMessage): string {
@@ -85,7 +82,7 @@ export function checkMessage(stream: Stream, message: PublishMessage): string {
 
 /** Publishes messages to streams. */
 export class Publisher {
-  // In Redis, the operation id of a caller begins with c here, and an id that luanest makes begins with p. So these ids never collide.
+  // Operation ids that luanest makes begin with p. Those of callers are stored with the prefix c, so the two never collide.
   private readonly operationIds = new UniqueIds('p');
 
   constructor(private readonly registry: ScriptRegistry) {}
@@ -110,30 +107,30 @@ export class Publisher {
 }
 
 // See DECISIONS.md: publish-many-pulls
-/** Maximum number of messages in flight. With more, each call waits longer, until some calls miss their deadline. */
+/** Maximum number of messages in flight. With more of them, calls would wait longer, and some would miss their deadlines. */
 const MOST_IN_FLIGHT = 1_024;
-/** Codes of errors after which it is certain that the message was not published. */
+/** Error codes which prove that a message was not published. */
 const NOT_PUBLISHED: readonly string[] = ['INVALID_INPUT', 'NOT_SENT', 'SCRIPT_REFUSED', 'INVALID_CALL', 'INVALID_KEY'];
 
-/** Outcomes of the messages of a `publishMany` that failed, by their indexes from 0. */
+/** State of the messages after a `publishMany` that failed, by their indexes from 0. */
 export interface PublishManyState {
-  /** Number of messages that `publishMany` began to publish. The message with this index, and all later messages, were not sent. */
+  /** Number of messages that were begun. The message with this index, and all later ones, were not sent. */
   readonly started: number;
   /**
-   * Indexes of messages that may have been published, ascending. Publish these messages again: within `operationRetentionMs`, a message
-   * with the same `operationId` is added only once.
+   * Indexes of messages that may have been published, ascending. It is safe to publish them again with the same `operationId` within
+   * `operationRetentionMs`.
    */
   readonly unknown: readonly number[];
   /**
-   * Indexes of messages whose publish failed and that were certainly not published, ascending. Messages with the result `full` are not
-   * listed here.
+   * Indexes of messages that were certainly not published because their call failed, ascending. A message with the result `full` is not
+   * among them.
    */
   readonly unpublished: readonly number[];
 }
 
 /**
- * Error of a `publishMany` that ended at its first failure. The `cause` is the error of a message, of the iterable or of `onResult`.
- * Each message with an index below `started` that is neither in `unknown` nor in `unpublished` has a result: `published` or `full`.
+ * Error of a `publishMany` that ended at its first failure. Its `cause` is the error of a message, of the iterable, or of `onResult`. Each
+ * message with an index below `started` that is neither in `unknown` nor in `unpublished` has a result: `published` or `full`.
  */
 export class PublishManyError extends LuanestError implements PublishManyState {
   readonly code = 'PUBLISH_MANY';
@@ -146,7 +143,7 @@ export class PublishManyError extends LuanestError implements PublishManyState {
   /**
    * @param index index of the message that failed first. If the iterable threw: index of the message that it should have returned. If
    *   `onResult` threw: index of the message whose result it got
-   * @param state outcomes of the messages
+   * @param state state of the other messages
    * @param cause the first failure
    * @param results results of the messages, if there was no `onResult`
    */
@@ -195,18 +192,17 @@ class PublishRun {
     private readonly onResult: OnResult,
   ) {}
 
-  /** Publishes the messages. @throws PublishManyError after a failure, once no message is in flight any more. The error has `results` */
+  /** Publishes the messages. @throws PublishManyError after a failure, when no message is in flight any more */
   async run(messages: PublishSource, results: readonly PublishResult[]): Promise<void> {
     try {
       for await (const message of messages) {
-        // Another message may have failed while the iterable produced this one.
+        // Another message may have failed while the iterable was producing this one.
         if (this.failure) break;
         this.begin(message, this.started++);
         if (this.inFlight >= MOST_IN_FLIGHT) await this.until(MOST_IN_FLIGHT / 2);
         if (this.failure) break;
       }
     } catch (error) {
-      // The iterable has thrown.
       this.failure ??= { index: this.started, error };
     }
     await this.until(0);

@@ -12,9 +12,8 @@ const LAST_ID = `${LAST_SEQ}-${LAST_SEQ}`;
 const KNOWN: KnownOptions<ReplayRange> = { fromAtMs: true, beforeAtMs: true, limit: true, operationId: true };
 const checks = new Checks('StreamConsumerService.replayRange', (message) => new InvalidInputError(message));
 
-/** A range after its check. */
 interface Range {
-  /** The range begins after this id. */
+  /** Id of the message before the range. */
   readonly after: string;
   readonly until: string;
   readonly limit: number;
@@ -38,15 +37,14 @@ function rangeOf(range: ReplayRange): Range {
   };
 }
 
-/** Implements `StreamConsumerService.replayRange`: delivers messages again to a group that has settled them. */
+/** Delivers messages of a time range again to a group that has finished them. */
 export class RangeReplays {
   private readonly operationIds = new UniqueIds('r');
 
   constructor(private readonly registry: ScriptRegistry) {}
 
   /**
-   * Publishes the messages of a range again, for one group only. Goes through one partition after the other; each step looks at 100
-   * messages.
+   * Publishes the messages of a range again, for one group only, partition by partition, 100 messages per call.
    *
    * @returns the number of messages that all calls with this operation id have published
    * @throws InvalidInputError for an invalid range, and if the stream has no such group; the errors of ScriptRegistry.run()
@@ -58,8 +56,7 @@ export class RangeReplays {
         ? 'Messages may have been replayed. With an operationId, the call could be repeated.'
         : 'Call it again with the same operationId: it continues where it ended.';
     const steps = new Steps('StreamConsumerService.replayRange', again);
-    // In Redis, the operation id of a caller begins with g here. An id that luanest makes begins with r, and an id of a publish begins
-    // with c or p. So these ids never collide.
+    // Prefixes keep operation ids apart: g for ids of callers here, r for ids that luanest makes, and c or p for those of a publish.
     const isOwn = range.operationId === undefined;
     const operation = isOwn ? this.operationIds.next() : `g${group} ${range.operationId}`;
     const { operationRetentionMs } = stream.options;
@@ -76,7 +73,7 @@ export class RangeReplays {
     return replayed;
   }
 
-  /** @returns the number of messages that were published again; undefined if the group does not exist in this partition */
+  /** @returns the number of messages that were published again; undefined if this partition has no such group */
   private async replayPartition(
     partition: Partition,
     group: string,

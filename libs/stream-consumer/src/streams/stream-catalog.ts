@@ -13,35 +13,32 @@ import {
 } from './stream-options';
 import { announcePartitions, listGroups, pauseGroup, withdrawGroup } from './streams.scripts';
 
-/** Time after which a publish makes this process write the number of partitions to Redis again, ms, in case Redis has lost the number. */
+/** A process writes the number of partitions to Redis again after this time, ms, in case Redis has lost the number. */
 const ANNOUNCE_EVERY_MS = 30_000;
 
 /**
- * How long this process remembers a group that Redis no longer lists, ms. If a failover lost the group's name, the consumers of a group
- * in use write the name again within 12.5 s.
+ * If Redis no longer lists a group, this process still remembers the group for this time, ms. A failover may have lost the name; running
+ * consumers of the group then write it again within 12.5 s.
  */
 const KEPT_MS = 20_000;
 
 /**
- * The groups of a stream that this process knows. Messages are deleted only after all these groups have settled them.
+ * The groups of a stream that this process knows. A message may be deleted only when all of them have finished it.
  * See DECISIONS.md: last-group-deletes
  */
 export class RegisteredGroups {
-  /**
-   * Maps each group to the time since when Redis no longer lists the group, by `time.monotonicMs()`; undefined if the last reply listed
-   * it.
-   */
+  /** Time since which Redis no longer lists a group, by its name, in `time.monotonicMs()`; undefined if the last reply listed the group. */
   private readonly missingSince = new Map<string, number | undefined>();
   /** Names of the groups, separated by spaces. */
   names = '';
 
   /**
-   * @param keptMs how long a group is kept that Redis no longer lists, ms. If a failover has lost the group's name, its running
-   *   consumers write the name again at their next check. If the group was removed, it should have no running consumers
+   * @param keptMs how long a group is remembered that Redis no longer lists, ms. After a failover that lost its name, its running consumers
+   *   write the name again. A removed group has no running consumers
    */
   constructor(private readonly keptMs: number) {}
 
-  /** Adds the groups that Redis lists, and removes groups that have not been listed for more than `keptMs`. */
+  /** Adds the groups that Redis lists now. Forgets groups that Redis has not listed for more than `keptMs`. */
   add(groups: readonly string[]): void {
     const now = time.monotonicMs();
     for (const [name, since = now] of this.missingSince) {
@@ -62,11 +59,11 @@ export class RegisteredGroups {
   }
 }
 
-/** Groups that must settle a message of a partition before the message is deleted. */
+/** Groups that must finish a message of a partition before it may be deleted. */
 export interface Settlers {
-  /** Names of the groups, separated by spaces; `*` if settled messages are not deleted. */
+  /** Names of the groups, separated by spaces; `*` if finished messages are not deleted. */
   readonly needs: string;
-  /** For each of these groups, the Redis key `unsettled`: the set of messages that the group has not settled. */
+  /** Redis key with the unfinished messages of each of these groups. */
   readonly needed: readonly string[];
 }
 
@@ -75,17 +72,14 @@ const KEPT: Settlers = { needs: '*', needed: [] };
 /** A stream as this process knows it: options, partitions and groups. */
 export class Stream {
   private readonly partitions: Partition[] = [];
-  /** Cache for `groupsOf`: the last result for each partition, by its index. */
+  /** Last result of `groupsOf` for each partition, by its index. */
   private readonly settlers: Settlers[] = [];
   private readonly groups: RegisteredGroups;
-  /**
-   * Names of the groups that were paused when the stream's config was last read. The config is a Redis key with the partitions and
-   * groups of the stream.
-   */
+  /** Names of the groups that were paused when this process last asked Redis. */
   private readonly paused = new Set<string>();
   private announcing: Promise<void> | undefined;
   private announcedAt = -Infinity;
-  /** Number of partitions: the option `partitions`, or a higher number that another process has written to Redis. */
+  /** Number of partitions: the option `partitions`, or a higher number that another process has stored in Redis. */
   private count: number;
 
   constructor(
@@ -102,7 +96,7 @@ export class Stream {
     return (this.partitions[index] ??= new Partition(this.space, this.name, index, this.options.keys[index]));
   }
 
-  /** True if the stream has the option `keys`: another program creates the keys and writes the entries. */
+  /** True for a stream of another program (option `keys`), which creates the keys and writes the entries. */
   get isForeign(): boolean {
     return this.options.keys.length > 0;
   }
@@ -123,14 +117,14 @@ export class Stream {
   }
 
   /**
-   * Writes the name of a group to the stream's config, and returns all partitions. Redis returns groups and partitions in one reply. So
-   * a process never deletes entries of a partition without knowing each group that is older than the partition. If the config was lost,
-   * its groups are found on partition 0. For a stream with `keys`, no name is written.
+   * Stores a group in the config of the stream, and returns all partitions. Redis returns groups and partitions in one reply, so that a
+   * process knows each group that is older than a partition before it deletes messages there. If Redis has lost the config, the groups are
+   * read from partition 0. For a stream with `keys`, nothing is stored.
    *
-   * @param paused true if the caller knows that the group is paused. If Redis has lost the pause, the pause is written again
+   * @param paused true if the caller knows that the group is paused, so that a pause which Redis has lost is stored again
    * @param atEnd true if a new group begins at the end of the partitions that exist now
-   * @returns the partitions, and in `ends` the number of partitions at whose end the group begins. After the group was created there,
-   *   call `join` again without `atEnd`
+   * @returns the partitions, and in `ends` the number of partitions at whose end the group begins. After the group was created there, call
+   *   `join` again without `atEnd`
    * @throws the errors of ScriptRegistry.run()
    */
   async join(
@@ -149,7 +143,7 @@ export class Stream {
     return { partitions, ends };
   }
 
-  /** Returns true if the group was paused when the stream's config was last read. */
+  /** Returns true if the group was paused when this process last asked Redis. */
   isPaused(group: string): boolean {
     return this.paused.has(group);
   }
@@ -157,7 +151,7 @@ export class Stream {
   /**
    * Pauses or resumes a group, or reads whether it is paused.
    *
-   * @param action `keep` reads the pause, and writes it again if Redis has lost it
+   * @param action `keep` reads the pause, and stores it again if Redis has lost it
    * @throws the errors of ScriptRegistry.run()
    */
   async pause(group: string, action: 'pause' | 'resume' | 'read' | 'keep'): Promise<boolean> {
@@ -168,14 +162,14 @@ export class Stream {
   }
 
   /**
-   * Returns the groups that must settle a message of a partition before the last of them deletes the message. With `retain`, no group
-   * deletes messages: a periodic purge does.
+   * Returns the groups that must finish a message of a partition; the last of them deletes it. With `retain`, a periodic cleanup deletes
+   * messages instead.
    */
   settlersOf(partition: Partition): Settlers {
     return this.options.retain ? KEPT : this.groupsOf(partition);
   }
 
-  /** Returns the groups that must settle a message of a partition before the message may be deleted, also with `retain`. */
+  /** Returns the groups that must finish a message of a partition before it may be deleted, also with `retain`. */
   groupsOf(partition: Partition): Settlers {
     const { needs } = this;
     const known = this.settlers[partition.index];
@@ -190,9 +184,9 @@ export class Stream {
   }
 
   /**
-   * Removes the name of a group from the stream's config, and ends its pause.
+   * Removes a group from the config of the stream, and ends its pause.
    *
-   * @returns true if the config had the name
+   * @returns true if the config had the group
    * @throws the errors of ScriptRegistry.run()
    */
   async withdraw(group: string): Promise<boolean> {
@@ -203,22 +197,22 @@ export class Stream {
   }
 
   /**
-   * True if this process has written its number of partitions to Redis before, so that a publish does not have to wait for it. If the
-   * last write is more than 30 s old, reading this property starts another write.
+   * True if this process has stored its number of partitions in Redis before, so that a publish need not wait for that. If this was more
+   * than 30 s ago, reading the property stores the number again.
    */
   get announced(): boolean {
     if (this.isForeign) return true;
     const age = time.monotonicMs() - this.announcedAt;
     if (age < ANNOUNCE_EVERY_MS) return true;
     if (this.announcedAt === -Infinity) return false;
-    // The number was written before. Redis has it unless a failover lost it, so the publish does not wait.
+    // Redis has the number already, unless a failover has lost it, so the publish does not wait.
     this.announce().catch(() => undefined);
     return true;
   }
 
   /**
-   * Stores the number of partitions in Redis unless a higher one is stored, and reads the highest number and the groups that any
-   * process stored. If it is called again before the reply, both calls share one call to Redis.
+   * Stores the number of partitions in Redis unless Redis has a higher one. Reads that number, and the groups of the stream. Several calls
+   * at the same time share one call to Redis.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -233,12 +227,11 @@ export class Stream {
     return Array.from({ length: this.count }, (_, index) => this.partition(index));
   }
 
-  /** Name of the pub/sub channel that reports new partitions, new groups, and changes of pauses. */
+  /** Pub/Sub channel on which Redis announces new partitions, new groups and changes of pauses. */
   get channel(): string {
     return this.config.config;
   }
 
-  /** Key of the stream's config. */
   protected get config(): { readonly config: string } {
     return { config: this.space.tag(this.name).key('config') };
   }
@@ -261,9 +254,9 @@ export class Stream {
 /** All streams that this process uses. */
 export class StreamCatalog {
   private readonly streams = new Map<string, Stream>();
-  /** Streams with the options that an outbox row stored, by name and options as text. See `as`. */
+  /** Streams with options that came from an outbox, by name and options as text (see `as`). */
   private readonly others = new Map<string, Stream>();
-  /** Maps values of `defineStream` to their streams, so that the options of each value are compared only once. */
+  /** Streams by the value of `defineStream`, so that its options are compared only at its first use. */
   private defined = new WeakMap<AnyStream, Stream>();
   private readonly space: KeySpace;
 
@@ -287,8 +280,8 @@ export class StreamCatalog {
   }
 
   /**
-   * Returns a stream with the given options, even if this process uses other options for the stream. `luanest/outbox` needs this: a row
-   * may be sent again by another process, and must then go to the same partition, so that Redis recognizes the repetition.
+   * Returns a stream with the given options, even if this process uses other options for it. `luanest/outbox` needs this, because another
+   * process may send the same message again. It must then go to the same partition, where Redis detects the repetition.
    *
    * @throws InvalidOptionError for an invalid name or option
    */
@@ -315,7 +308,7 @@ export class StreamCatalog {
     return this.streams.get(name);
   }
 
-  /** Forgets a stream. After that, the options of each value of `defineStream` are compared again at its next use. */
+  /** Forgets a stream. The options of a value of `defineStream` are then compared again at its next use. */
   forget(name: string): void {
     this.streams.delete(name);
     for (const key of this.others.keys()) if (key.startsWith(`${name} `)) this.others.delete(key);
@@ -354,7 +347,7 @@ export class StreamCatalog {
     }
     if (known) return known;
     const stream = new Stream(this.registry, this.space, name, options);
-    // Creates the partitions now, so that invalid keys throw an error here and not at the first message.
+    // Creating the partitions here makes invalid keys throw now, not at the first message.
     options.keys.forEach((_, index) => stream.partition(index));
     this.streams.set(name, stream);
     return stream;

@@ -6,12 +6,12 @@ import { Stream, type StreamCatalog } from './stream-catalog';
 import { NAME, resolveStream } from './stream-options';
 import { findMessage, listConsumers, listGroups, readConfig, readStats } from './streams.scripts';
 
-/** Maximum number of dead letters that are searched for a message, and maximum number of consumers that are listed for a partition. */
+/** The search for a message reads at most this many dead letters. A list of consumers has at most this many per partition. */
 const [MOST_DEAD, MOST_CONSUMERS] = [200, 100];
 const MESSAGE = /^(\d{1,4}):(\d{1,20}-\d{1,20})$/;
 const checks = new Checks('Console');
 
-/** A stream for reading only: nothing is written to Redis, and the StreamCatalog does not store the stream. */
+/** A stream to look at: nothing is written to Redis, and this process does not remember the stream. */
 class SeenStream extends Stream {
   private found = 0;
   groupNames: readonly string[] = [];
@@ -37,7 +37,7 @@ class SeenStream extends Stream {
     return Promise.resolve(Array.from({ length: this.found }, (_, index) => this.partition(index)));
   }
 
-  /** Reads the statistics of a group, one item for each partition. @throws the errors of ScriptRegistry.run() */
+  /** Returns the statistics of a group for each partition. @throws the errors of ScriptRegistry.run() */
   async statsOf(group: string) {
     const partitions = await this.all();
     return Promise.all(
@@ -48,7 +48,7 @@ class SeenStream extends Stream {
     );
   }
 
-  /** Lists the consumers that have messages of a group, one item for each partition. @throws the errors of ScriptRegistry.run() */
+  /** Returns the consumers that hold messages of a group, for each partition. @throws the errors of ScriptRegistry.run() */
   async consumersOf(group: string) {
     const partitions = await this.all();
     return Promise.all(
@@ -84,14 +84,13 @@ class SeenStream extends Stream {
   }
 }
 
-/** Parts of StreamConsumerService that `luanest/console` needs. */
+/** Reads and changes streams for `luanest/console`. */
 export class StreamConsole {
   constructor(
     readonly registry: ScriptRegistry,
     private readonly catalog: StreamCatalog,
-    /** Dead letters of the streams that `open` returns. */
     readonly dead: DeadLetters,
-    /** Groups that consumers of this process read. */
+    /** Returns the groups that this process reads. */
     readonly ownGroups: () => readonly { readonly stream: string; readonly group: string }[],
   ) {}
 

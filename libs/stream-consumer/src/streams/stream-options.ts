@@ -1,11 +1,11 @@
 import { Checks, type KnownOptions } from '../../../internal/src';
 
 /**
- * Limits up to which a partition keeps messages that all groups have settled. Set at least one limit. luanest keeps such a message
- * while it is within all limits that are set, and then deletes it. luanest never deletes a message that a group has not settled.
+ * Limits up to which a partition keeps messages that all groups have handled or dead-lettered. Such a message is deleted when it exceeds
+ * one of the limits. Set at least one. A message that some group has not finished is never deleted.
  */
 export interface Retention {
-  /** Keeps this number of messages, the newest of the partition; integer >= 1. Messages that are not settled count too. */
+  /** Number of messages to keep, the newest of the partition; integer >= 1. Messages that some group has not finished count, too. */
   readonly count?: number;
   /**
    * Maximum memory of the partition, bytes, as estimated by the command MEMORY USAGE; integer >= 65,536. This is not exact, since Redis
@@ -19,15 +19,15 @@ export interface Retention {
 /** Options of a stream. Every process that uses the stream must set the same options. */
 export interface StreamOptions {
   /**
-   * Keys of Redis streams that another program creates and writes. Each key is a partition, so `partitions` must not be set. A list of
-   * 1 to 1,024 different, complete keys: luanest adds no prefix. Each key has a hash tag, or no braces. The payload of a message is an
-   * object with the fields of the entry. If a key has a TTL, the keys in which luanest stores its data about the entries get the same
-   * TTL. Default: luanest makes the keys.
+   * Keys of Redis streams that another program creates and writes. A list of 1 to 1,024 complete keys; luanest adds no prefix. Each key is
+   * a partition, so do not set `partitions`. A key has a hash tag, or no braces. The payload of a message is an object with the fields of
+   * the entry. If a key has a TTL, the keys in which luanest stores its data about the entries get the same TTL. Default: luanest makes the
+   * keys.
    */
   readonly keys?: readonly string[];
   /**
-   * Names of groups; only together with `keys`. luanest deletes an entry after these groups and all other groups of the key have
-   * settled it. Default: luanest deletes no entry of a stream with `keys`.
+   * Names of groups; only together with `keys`. When these and all other groups of a key have finished an entry, luanest deletes it.
+   * Default: luanest deletes no entry of a stream with `keys`.
    */
   readonly deleteAfter?: readonly string[];
   /**
@@ -36,10 +36,10 @@ export interface StreamOptions {
    */
   readonly partitions?: number;
   /**
-   * Keeps messages after all groups have settled them, up to these limits. A periodic check deletes messages beyond the limits; while
-   * the stream is in use, this happens within about 12.5 s. Cannot be combined with `maxLength`. With `keys`, `deleteAfter` is required
-   * too. If processes set different limits, the smallest limits count, and a process without this option deletes messages at once.
-   * Default: a message is deleted when all groups have settled it.
+   * Keeps messages that all groups have handled or dead-lettered, up to these limits. A periodic cleanup deletes those beyond the limits,
+   * within about 12.5 s while the stream is in use. Cannot be combined with `maxLength`. With `keys`, `deleteAfter` is required too. If
+   * processes set different limits, the smallest limits count, and a process without this option deletes messages at once. Default: a
+   * message is deleted when all groups have handled or dead-lettered it.
    */
   readonly retain?: Retention;
   /**
@@ -63,19 +63,18 @@ declare const MESSAGE: unique symbol;
 
 /** Definition of a stream that `defineStream` returned, with the type of its messages. */
 export interface StreamDefinition<Message = unknown> extends AnyStream {
-  /** For the compiler only; no value has this property. */
+  /** Marks the type of the messages for the compiler. No value has this property. */
   readonly [MESSAGE]?: (message: Message) => Message;
 }
 
-/** Options of a stream with every default filled in. If `maxLength` is 0, there is no limit. If `keys` is empty, luanest makes the keys. */
+/** Options of a stream with the defaults filled in. `maxLength` 0: no limit. `keys` empty: luanest makes the keys. */
 export type ResolvedStreamOptions = Required<Omit<StreamOptions, 'retain'>> & {
-  /** Limits; -1 for a limit that is not set. If `retain` is undefined, a message is deleted when all groups have settled it. */
+  /** Limits for messages that all groups have finished; -1 for a limit that is not set. Undefined: such messages are deleted at once. */
   readonly retain: Required<Retention> | undefined;
 };
 
-/** Pattern of names of streams and groups. */
 export const NAME = /^[\w.:-]{1,100}$/;
-/** Description of `NAME` for error messages. */
+/** Text about valid names for error messages. */
 export const NAME_TEXT = '1 to 100 letters, digits, ".", "_", ":" or "-"';
 
 const KNOWN: KnownOptions<StreamOptions> = {
@@ -117,7 +116,7 @@ export function nameOf(stream: string | AnyStream): string | undefined {
   return typeof stream === 'object' && (stream as AnyStream | null) !== null ? stream.name : undefined;
 }
 
-/** Returns the options of a value of `defineStream`; undefined if the value has only a name. */
+/** Returns the options of a value of `defineStream`; undefined if it has only a name. */
 export function optionsOf({ name: _, ...options }: AnyStream): StreamOptions | undefined {
   return Object.keys(options).length === 0 ? undefined : options;
 }

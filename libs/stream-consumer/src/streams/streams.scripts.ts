@@ -95,7 +95,7 @@ export const listDead = defineScript({
   reply: (rows: string[]) => rows,
 });
 
-/** Same as `listDead`, for a stream that another program writes. The payload has all fields of the entry, packed as bytes. */
+/** Lists dead letters of a stream that another program writes. The payload consists of all fields of an entry, packed as bytes. */
 export const listDeadForeign = defineScript({
   name: 'stream-consumer.list-dead-foreign',
   ...listDeadForeignFieldsLua,
@@ -159,7 +159,7 @@ export const removeGroup = defineScript({
   reply: ([removed]: [number]) => removed === 1,
 });
 
-/** For `luanest/console`. */
+/** Reads the partitions and groups of a stream without storing anything, for `luanest/console`. */
 export const readConfig = defineScript({
   name: 'stream-consumer.read-config',
   ...readConfigLua,
@@ -174,7 +174,7 @@ export const readConfig = defineScript({
   }),
 });
 
-/** For `luanest/console`. */
+/** Lists who holds messages of a partition, for `luanest/console`. */
 export const listConsumers = defineScript({
   name: 'stream-consumer.list-consumers',
   ...listConsumersLua,
@@ -194,7 +194,7 @@ export const listConsumers = defineScript({
 
 type Found = [number, string, string, number, number, number, number, string, string, ...string[]];
 
-/** For `luanest/console`. */
+/** Reads a message and what a group has done with it, for `luanest/console`. */
 export const findMessage = defineScript({
   name: 'stream-consumer.find-message',
   ...findMessageLua,
@@ -216,7 +216,6 @@ export const findMessage = defineScript({
   }),
 });
 
-/** All scripts that publish messages, or manage groups and dead letters. */
 export const streamScripts = [
   publishMessage,
   announcePartitions,
