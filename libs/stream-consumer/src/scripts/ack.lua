@@ -1,22 +1,22 @@
 --[[
-ack: settle entries that were handled, and delete those that every group of the stream has settled.
+ack: acknowledge entries that were handled, and delete those that no group of the stream needs any more.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  tries     hash    ...:tries:<group>
 KEYS[4]  unsettled set     ...:unsettled:<group>
-KEYS[5..]  needed  list(set)  ...:unsettled:<group> of each group in `needs`
+KEYS[5..]  needed  list(set)  ...:unsettled:<group> of each group in `needs`: the entries that it has not finished
 ARGV[1]  group     str
-ARGV[2]  session   str     session that took the entries
+ARGV[2]  session   str     name under which a process holds the entries
 ARGV[3]  needs     str     names of the stream's groups, separated by spaces. While one of these groups is missing on this
-                           partition, no entry is deleted. '*': no entry is ever deleted. '-': the caller has deleted the entries, so
-                           those that still exist are not settled: a failover has brought them back
+                           partition, no entry is deleted. '*': no entry is deleted. '-': the caller has deleted the entries itself.
+                           Entries that still exist were brought back by a failover, so they are not acknowledged
 ARGV[4..]  ids     list(str)  entries that were handled
 
 Returns {alive}
-  alive  1 | 0  0 if the session was lost: nothing was changed
+  alive  1 | 0  0 if the process no longer holds the entries: nothing was changed
 
-O(ids * groups). TTL: none, the group owns its keys. Clock: not read. Replay: harmless, the entries are settled already.
+O(ids * groups). TTL: none, the group owns its keys. Clock: not read. Replay: harmless, because the entries are acknowledged already.
 ]]
 -- @include errors
 -- @include settlers

@@ -1,23 +1,22 @@
 --[[
-announce: store the number of partitions of a stream, and a group that reads the stream; return the highest number, all groups, and
-which of them are paused.
+announce: store the number of partitions of a stream, and a group that reads the stream. Return the highest number of partitions, all
+groups, and which of them are paused.
 
 KEYS[1]  config      hash  <prefix>:stream-consumer:{<stream>}:config; `partitions`, `group:<name>` for each group, and `paused:<name>` as
-                           in pause. `group:<name>` is `end <partitions>` until a group with `atEnd` has been opened, else 1.
-                           Its name is that of a sharded channel, which reports changes
+                           in pause. `group:<name>` is 1; for a group with `atEnd` that is not opened yet, `end <partitions>`.
+                           Changes are published on a sharded channel of the same name
 ARGV[1]  partitions  int >= 1
 ARGV[2]  group       str   '' for a publisher
-ARGV[3]  paused      int   1 if the caller knows that the group is paused: the pause is written again if Redis has lost it | 0
-ARGV[4]  atEnd       int   1 if the group begins at the end of the partitions that there are when it is stored, and this process has not
-                           opened it yet | 0
+ARGV[3]  paused      int   1 if the caller knows that the group is paused, so that a lost pause is stored again | 0
+ARGV[4]  atEnd       int   1 if the group should begin after the present messages, and this process has not opened it yet | 0
 
 Returns {partitions, paused, atEnd, names}
   partitions  int  the highest number that any process has stored
   paused      int  number of groups that are paused; these come first
-  atEnd       int  number of partitions at whose end the group begins if it is missing there; 0 without ARGV[4]
+  atEnd       int  number of partitions that the group begins to read after their present messages; 0 without ARGV[4]
   names       str  names of the paused groups, then the names of all groups that were stored
 
-O(groups). TTL: none, the stream's name owns it. Clock: not read. Replay: stores the same.
+O(groups). TTL: none, it belongs to the stream. Clock: not read. Replay: stores the same.
 ]]
 local stored = tonumber(redis.call('HGET', KEYS[1], 'partitions') or '0') or 0
 local most = math.max(tonumber(ARGV[1]), stored)

@@ -2,7 +2,7 @@
 drop-dead: delete dead letters.
 
 KEYS[1]  dead   stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:dead:<group>
-KEYS[2]  woken  string  ...:woken; also the name of the sharded channel
+KEYS[2]  woken  string  ...:woken; readers listen to a channel of the same name
 ARGV[1..]  ids  list(str)
 
 Returns {dropped}
@@ -13,7 +13,7 @@ O(ids). TTL: untouched. Clock: not read. Replay: deletes nothing more, and does 
 local ids = {}
 for i = 1, #ARGV do ids[i] = ARGV[i] end
 local dropped = redis.call('XDEL', KEYS[1], unpack(ids))
--- Consumers measure a group after a look.
+-- A woken consumer also publishes the numbers of the group again.
 if dropped > 0 and redis.call('EXISTS', KEYS[2]) == 0 then
   redis.call('SET', KEYS[2], '1', 'PX', 5000)
   redis.pcall('SPUBLISH', KEYS[2], 'dropped')

@@ -8,20 +8,20 @@ KEYS[4]  tries     hash    ...:tries:<group>
 KEYS[5]  dead      stream  ...:dead:<group>
 ARGV[1]  group     str
 ARGV[2]  id        str     id of an entry, or of a dead letter
-ARGV[3]  most      int     most dead letters to look at for one of the entry
+ARGV[3]  most      int     maximum number of dead letters to search for the entry
 
 Returns {now, state, consumer, leaseMs, dueMs, deliveries, attempts, problem, dead, fields}
   now         int  ms since 1970
-  state       'unread' | 'held' | 'waiting' for a retry or a consumer | 'parked' | 'settled', if the stream still has it | 'dead' |
-              '': neither the stream nor the dead letters have it
-  consumer    str  session that holds it, or 'waiting'; the key of a parked entry; '' without one
-  leaseMs     int  ms at which the lease of the session ends; 0 without one
-  dueMs       int  ms of the next attempt; 0 without one
-  deliveries  int  times that Redis has delivered it
-  attempts    int  attempts that ended
-  problem     str  error of the last one; ''
-  dead        str  id of its dead letter; '' without one
-  fields      str  names and values of the entry; of a dead letter those that it was made of
+  state       'unread' | 'held' by a process | 'waiting' for a retry or a consumer | 'parked': waits for an earlier entry of its key |
+              'settled': handled, and still in the stream | 'dead': dead letter | '': neither the stream nor the dead letters have it
+  consumer    str  name under which a process holds it, or 'waiting'; the key of a parked entry; '' otherwise
+  leaseMs     int  ms at which the lease of that process ends; 0 without a lease
+  dueMs       int  ms at which the next attempt is due; 0 if none is planned
+  deliveries  int  how often Redis has delivered it
+  attempts    int  number of attempts that have ended
+  problem     str  error of the last attempt; '' without an error
+  dead        str  id of its dead letter; '' without a dead letter
+  fields      str  names and values of the entry, or of the entry from which the dead letter was made
 
 O(log entries + most). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
@@ -32,7 +32,8 @@ O(log entries + most). TTL: untouched. Clock: Redis. Replay: reads again.
 -- @include consumers
 local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
 
--- Returns the dead letter with the id, or that of the entry with the id, which died later than it was added.
+-- Returns the dead letter with this id, or the dead letter of the entry with this id. The latter was added after the entry, so the search
+-- begins at the time of the entry.
 local function find_dead()
   local dead = redis.call('XRANGE', KEYS[5], ARGV[2], ARGV[2])[1]
   if dead then return dead end
@@ -51,7 +52,7 @@ local function reply_of(state, consumer, deliveries, dead, fields)
   return reply
 end
 
--- Returns true if the group has read the entry.
+-- Returns true if the group has read the entry already.
 local function is_read()
   local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
   for _, row in ipairs(failed(groups) and {} or groups) do

@@ -1,6 +1,6 @@
 --[[
-finish: settle entries as ack does, add entries with an error that the stream still has to the dead letters, and release the next
-entries of their keys.
+finish: acknowledge entries as the script ack does. Entries with an error also become dead letters, if the stream still has them. The next
+entries of their keys can then be taken.
 
 KEYS[1]  stream    stream   <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset     ...:sessions:<group>
@@ -11,17 +11,17 @@ KEYS[6]  heads     hash     ...:heads:<group>
 KEYS[7]  unsettled set      ...:unsettled:<group>
 KEYS[8..]  needed  list(set)  ...:unsettled:<group> of each group in `needs`
 ARGV[1]  group     str
-ARGV[2]  session   str      session that took the entries
-ARGV[3]  needs     str      groups without which no entry may be deleted, as in ack
+ARGV[2]  session   str      name under which a process holds the entries
+ARGV[3]  needs     str      names of the stream's groups, as in the script ack
 ARGV[4..]  rows    list(str)  id, key, error, attempts, first delivery (ms); an empty error means that the message was handled
 
 Returns {alive, released, buried}
-  alive     1 | 0  0 if the session was lost: nothing was changed
-  released  int    entries that waited for an earlier entry of their key and can be taken now
-  buried    int    dead letters that this call added
+  alive     1 | 0  0 if the process no longer holds the entries: nothing was changed
+  released  int    number of entries that waited for an earlier entry of their key, and can be taken now
+  buried    int    number of dead letters that this call added
 
-O(rows * (groups + log pending)). TTL: the stream's. Clock: Redis. Replay: harmless, the entries are settled
-already, and buried is 0.
+O(rows * (groups + log pending)). TTL: the stream's. Clock: Redis. Replay: harmless, because the entries are acknowledged
+already; buried is 0.
 ]]
 -- @include clock
 -- @include errors
@@ -38,13 +38,13 @@ redis.call('SCARD', KEYS[7])
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 1, 0, 0 } or groups end
 local others, released, buried = find_settlers(groups, ARGV[1], ARGV[3], 8), 0, 0
--- Makes the first parked entry of a key the head of the key, so that it can be taken. Returns the id; nil if no entry is parked;
--- false if all entries that were looked at are deleted from the stream.
+-- Makes the next entry of a key available, after the earlier one was finished. Returns its id; nil if no entry of the key waits; false if
+-- all entries that were checked had been deleted from the stream.
 local function promote(key)
   for _ = 1, MAX_GONE do
     local rows = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 2, parking_name(key))
     if not rows[1] then return nil end
-    -- If the entry was deleted from the stream, XCLAIM drops it from the pending list and returns nothing.
+    -- For an entry that was deleted from the stream, XCLAIM returns nothing, and removes it from the list of pending entries.
     local claimed = redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, rows[1][1], 'JUSTID')
     if not rows[2] then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], parking_name(key)) end
     if claimed[1] then
@@ -72,13 +72,13 @@ local function bury(id, problem, attempts, first)
   if ends > 0 then redis.call('PEXPIREAT', KEYS[5], ends) end
 end
 for i = 4, #ARGV, 5 do
-  -- Somebody may have taken the entry out of the list of pending entries.
+  -- XACK alone is not enough: another client may have removed the entry from the list of pending entries.
   if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) + redis.call('SREM', KEYS[7], ARGV[i]) > 0 then
     if ARGV[i + 2] ~= '' then bury(ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]) end
     redis.call('HDEL', KEYS[4], ARGV[i])
     if others and not is_needed(ARGV[i], others) then redis.call('XDEL', KEYS[1], ARGV[i]) end
   end
-  -- Also for an entry that is no longer pending because it was deleted: otherwise its key would wait for it.
+  -- The next entry of the key must be released even if this one was deleted meanwhile, or the key would wait forever.
   release(ARGV[i + 1], ARGV[i])
 end
 local ends = redis.call('PEXPIRETIME', KEYS[1])

@@ -1,19 +1,18 @@
 --[[
-leave: end the lease of a session, so that other consumers can take over its entries at once. Wakes them if there is something to
-take now or later.
+leave: end the lease of a process, so that other consumers can take over its entries at once. Wakes them if there are any.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  takes     hash    ...:takes:<group>
 KEYS[4]  due       zset    ...:due:<group>
-KEYS[5]  woken     string  ...:woken; also the name of the sharded channel
+KEYS[5]  woken     string  ...:woken; readers listen to a channel of the same name
 ARGV[1]  group     str
 ARGV[2]  session   str
 
 Returns {left}
-  left  int  1 the session is removed | 0 its entries will be taken over
+  left  int  1: the process had no entries | 0: its entries will be taken over
 
-O(1). TTL: none, the group owns its keys. Clock: not read. Replay: harmless, the session has ended already.
+O(1). TTL: none, the group owns its keys. Clock: not read. Replay: harmless, because the lease has ended already.
 ]]
 -- @include errors
 redis.call('HLEN', KEYS[3])
@@ -28,7 +27,7 @@ else
   redis.call('HDEL', KEYS[3], ARGV[2])
   redis.pcall('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
 end
--- Other consumers take the entries over, and learn when the next retry is due.
+-- The woken consumers take the entries over, and get the time of the next retry.
 if held + waiting > 0 and redis.call('EXISTS', KEYS[5]) == 0 then
   redis.call('SET', KEYS[5], '1', 'PX', 5000)
   redis.pcall('SPUBLISH', KEYS[5], 'left')

@@ -1,16 +1,16 @@
 --[[
-list-consumers: read who has entries of a partition, and how many processes listen.
+list-consumers: read which processes hold entries of a partition, and how many processes listen for new ones.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
-KEYS[3]  woken     string  ...:woken; its name is that of the channel of the consumers of all groups
+KEYS[3]  woken     string  ...:woken; the consumers of all groups listen to a channel of the same name
 ARGV[1]  group     str
 ARGV[2]  count     int 1..500
 
 Returns {listeners, now, rows}
-  listeners  int  processes that listen; -1 if the user may not ask
+  listeners  int  number of processes that listen; -1 if the Redis user may not ask
   now        int  ms since 1970
-  rows       str  name of each session, when its lease ends (ms, 0 if it is being taken over), its pending entries
+  rows       str  for each holder its name, when its lease ends (ms; 0 if its entries are being taken over), and the number of its entries
 
 O(count + consumers). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]

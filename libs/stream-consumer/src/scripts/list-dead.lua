@@ -2,8 +2,8 @@
 list-dead: read a page of dead letters, the oldest first.
 
 KEYS[1]  dead   stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:dead:<group>
-ARGV[1]  after  str     the page begins after this id; '0': with the first dead letter
-ARGV[2]  until  str     the page ends with this id; '+': with the last dead letter
+ARGV[1]  after  str     id before the page; '0' for a page that begins with the first dead letter
+ARGV[2]  until  str     last id of the page; '+' for the last dead letter
 ARGV[3]  count  int 1..500
 
 Returns {newest, rows}

@@ -9,13 +9,13 @@ KEYS[5]  tries     hash    ...:tries:<group>
 KEYS[6]  heads     hash    ...:heads:<group>
 KEYS[7]  unsettled set     ...:unsettled:<group>
 ARGV[1]  group     str
-ARGV[2]  makes     int     1 if the stream may be created | 0
+ARGV[2]  makes     int     1 if the stream may be created | 0: another program creates it
 ARGV[3]  from      str     id of the entry after which the group begins; '0' for the first entry, '$' for the next entry that is added
 
 Returns {made, from}
-  made  1 the group was created, and what an earlier group of this name left in KEYS[2] to KEYS[7] was deleted | 0 the group exists |
-        2 the stream does not exist and may not be created
-  from  str  as given; for '$' the last id of the stream. If the group must be created again, pass this value
+  made  1: the group was created, and data of an earlier group of this name was deleted | 0: the group exists |
+        2: the stream does not exist and may not be created
+  from  str  ARGV[3], or the last id of the stream for '$'. Pass this value if the group must be created again later
 
 O(1). TTL: none, the group owns its keys. Clock: not read. Replay: returns 0, the group exists.
 ]]

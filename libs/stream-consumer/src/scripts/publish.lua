@@ -1,21 +1,21 @@
 --[[
-publish: add a message, unless an earlier call of the operation has added it or the stream is full.
+publish: add a message, unless an earlier call with the same operation id has added it, or the partition is full.
 
 KEYS[1]  stream      stream       <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
-KEYS[2]  woken       string       ...:woken; also the name of the sharded channel
+KEYS[2]  woken       string       ...:woken; readers listen to a channel of the same name
 KEYS[3]  operation   string(str)  ...:operation:<operation>
 ARGV[1]  payload     str          JSON
 ARGV[2]  key         str          '' for a message without a key
 ARGV[3]  name        str          operation id of the caller; '' if the caller gave none
-ARGV[4]  retainMs    int >= 1     how long the operation is remembered
-ARGV[5]  maxLength   int          messages at which the stream is full; 0 for no limit
+ARGV[4]  retainMs    int >= 1     how long the operation id is remembered, ms
+ARGV[5]  maxLength   int          maximum number of messages in the partition; 0 for no limit
 
 Returns {status, id}
-  status  1 published | 2 an earlier call of the operation has published the message | 0 the stream is full, nothing was changed
-  id      str  id of the entry; if the stream is full, its length
+  status  1: published | 2: an earlier call with the operation id has published it | 0: full, nothing was changed
+  id      str  id of the entry; if the partition is full, its number of messages
 
-O(1). TTL: the operation's; the stream has none, its groups empty it. Clock: Redis. Replay: within retainMs, returns the id of the
-first call.
+O(1). TTL: retainMs for `operation`; the stream has no TTL, because its groups empty it. Clock: Redis. Replay: within retainMs,
+returns the id of the first call.
 ]]
 local first = redis.call('GET', KEYS[3])
 if first then return { 2, first } end
@@ -24,7 +24,8 @@ if ARGV[5] ~= '0' then
   if length >= tonumber(ARGV[5]) then return { 0, tostring(length) } end
 end
 local asleep = redis.call('EXISTS', KEYS[2]) == 0
--- Nobody would read the message before the next one. Servers without SPUBLISH raise an error. Their consumers look periodically.
+-- Without permission to publish, sleeping readers would not notice the message. On a server without SPUBLISH, the check raises an error,
+-- and readers poll.
 local known, allowed = true, true
 if asleep then known, allowed = pcall(redis.acl_check_cmd, 'SPUBLISH', KEYS[2], 'published') end
 if known and not allowed then
@@ -37,7 +38,7 @@ else
   id = redis.call('XADD', KEYS[1], '*', 'payload', ARGV[1], 'key', ARGV[2], 'operation', ARGV[3])
 end
 redis.call('SET', KEYS[3], id, 'PX', ARGV[4])
--- The readers that sleep. They are not woken again until one of them has found that there is nothing more.
+-- Wakes the readers. While the key exists, further publishes do not; a reader deletes it when it has found no more messages.
 if asleep then
   redis.call('SET', KEYS[2], '1', 'PX', 5000)
   redis.pcall('SPUBLISH', KEYS[2], 'published')

@@ -1,41 +1,41 @@
 --[[
-purge: delete the oldest entries that every group has settled, and that the stream does not keep. An entry is kept while it is within
-each of the limits `count`, `bytes` and `ageMs` that are given.
+purge: delete the oldest entries that every group has finished (handled or dead-lettered), and that exceed one of the given limits
+`count`, `bytes` and `ageMs`.
 
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2..]  needed  list(set)  ...:unsettled:<group> of each group in `needs`
-ARGV[1]  after   str     where to continue, as the last call returned it; '-' to begin
-ARGV[2]  passed  int     older entries that are needed, as the last call returned it; 0 to begin
-ARGV[3]  size    int 1..200  most entries to look at
-ARGV[4]  needs   str     groups without which no entry may be deleted, as in ack
+ARGV[1]  after   str     where to continue, as the last call returned it; '-' for the first call
+ARGV[2]  passed  int     number of older entries that a group needs, as the last call returned it; 0 for the first call
+ARGV[3]  size    int 1..200  maximum number of entries to check
+ARGV[4]  needs   str     names of the stream's groups, as in the script ack
 ARGV[5]  count   int     number of the newest entries that are kept; 0 to keep none, -1 for no limit
 ARGV[6]  bytes   int     memory of the stream, as MEMORY USAGE estimates it, within which entries are kept; -1 for no limit
 ARGV[7]  ageMs   int     age within which entries are kept, by the time in their ids; -1 for no limit
 
 Returns {deleted, after, passed}
-  deleted  int  number of entries
+  deleted  int  number of deleted entries
   after    str  argument of the next call; '-' at the end
   passed   int  argument of the next call
 
-O(size * groups). TTL: none, the groups empty the stream. Clock: Redis. Replay: looks at the same entries again.
+O(size * groups). TTL: none, the groups empty the stream. Clock: Redis. Replay: checks the same entries again.
 ]]
 -- @include errors
 -- @include settlers
 -- @include needed
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 0, '-', 0 } or groups end
--- Without groups no entry is settled.
+-- Without groups, no entry counts as finished.
 local all = find_settlers(groups, false, ARGV[4], 2)
 if not all or not all[1] then return { 0, '-', 0 } end
 
--- Returns how many entries from `after` on are beyond the limits `count` and `bytes`.
+-- Returns how many entries, from `after` on, exceed the limits `count` and `bytes`.
 local function count_excess()
   local count, bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
   if count == 0 then return math.huge end
   local length = redis.call('XLEN', KEYS[1])
   local excess = count < 0 and 0 or length - ARGV[2] - count
   if bytes < 0 then return excess end
-  -- Redis samples the nodes of the stream. Most have 100 entries or 4 KB.
+  -- MEMORY USAGE estimates from samples: nodes of the stream, most with 100 entries or 4 KB.
   local used = redis.call('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 1000)
   return math.max(excess, math.ceil((used - bytes) / used * length))
 end
@@ -47,18 +47,18 @@ local function is_unread(id)
   return false
 end
 
--- Returns the time from which on entries are within the limit `ageMs`; 0 without the limit.
+-- Returns the time of the oldest entry that `ageMs` keeps; 0 without this limit.
 local function find_kept_from_ms()
   if tonumber(ARGV[7]) < 0 then return 0 end
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000) - ARGV[7]
 end
 
--- Returns those of these entries, the oldest of which comes first, that all groups have read and that are beyond a limit.
+-- Returns the entries that all groups have read and that exceed a limit. `entries` begin with the oldest.
 local function find_old(entries)
   local excess, kept_from_ms, old = count_excess(), find_kept_from_ms(), {}
   for i, entry in ipairs(entries) do
-    -- A group that has not read the entry has not read the entries after it either.
+    -- All later entries are newer, and unread by the same group, so the search ends here.
     local is_kept = i > excess and tonumber(string.match(entry[1], '^%d+')) >= kept_from_ms
     if is_kept or is_unread(entry[1]) then return old end
     old[i] = entry

@@ -4,7 +4,7 @@ read-config: read the number of partitions of a stream, and its groups, without 
 KEYS[1]  config  hash  <prefix>:stream-consumer:{<stream>}:config, as in announce
 
 Returns {partitions, paused, names}
-  partitions  int  the highest number that any process has stored; 0 without one
+  partitions  int  the highest number that any process has stored; 0 if there is none
   paused      int  number of groups that are paused; these come first
   names       str  names of the paused groups, then the names of all groups that were stored
 

@@ -14,11 +14,11 @@ ARGV[1]  group     str
 Returns {removed}
   removed  1 | 0  0 if there was no such group
 
-O(entries of the group). TTL: none. Clock: not read. Replay: returns 0, the group is removed already.
+O(entries of the group). TTL: none. Clock: not read. Replay: returns 0, because the group is removed already.
 ]]
 -- @include errors
 local removed = redis.pcall('XGROUP', 'DESTROY', KEYS[1], ARGV[1])
--- Without the stream there is no group. For any other error, such as a missing permission, the group's keys are kept.
+-- Without the stream, the group does not exist either. After any other error, such as a missing permission, its keys must stay.
 if failed(removed) and not string.find(removed.err, 'requires the key to exist', 1, true) then return removed end
 redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8])
 return { failed(removed) and 0 or removed }

@@ -1,12 +1,12 @@
 --[[
-renew: extend the lease of a session, unless the session was lost.
+renew: extend the lease of a process, unless other consumers have taken over its entries.
 
 KEYS[1]  sessions  zset  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:sessions:<group>
 ARGV[1]  session   str
 ARGV[2]  leaseMs   int >= 1
 
 Returns {alive}
-  alive  1 | 0  0 if the session was lost
+  alive  1 | 0  0 if the process no longer holds its entries
 
 O(log sessions). TTL: none, the group owns it. Clock: Redis. Replay: renews again.
 ]]

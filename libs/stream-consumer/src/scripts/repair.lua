@@ -1,7 +1,7 @@
 --[[
-repair: restore what is lost in `due` and `heads`, and take pending entries from consumers without a lease and from a session that
-does not hold them, so that each entry can be taken again. The group's own list of pending entries decides. What somebody has taken
-out of that list, for example by XGROUP DELCONSUMER, comes back into it: `unsettled` has all that must be in it.
+repair: make each unfinished entry available again that no process would take any more: because `due` or `heads` has lost it, because
+its consumer has no lease, or because its holder has finished it before a failover. Redis' list of pending entries decides which entries are
+unfinished. An entry that another client has removed from that list, for example by XGROUP DELCONSUMER, is added again from `unsettled`.
 
 KEYS[1]  stream     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions   zset    ...:sessions:<group>
@@ -10,27 +10,27 @@ KEYS[4]  heads      hash    ...:heads:<group>
 KEYS[5]  takes      hash    ...:takes:<group>
 KEYS[6]  unsettled  set     ...:unsettled:<group>
 ARGV[1]  group      str
-ARGV[2]  leaseMs    int  a consumer without a lease keeps its entries until it has sent no command for this time
-ARGV[3]  count      int 1..500  most entries and keys of each kind to look at
-ARGV[4]  pending    str  where to continue in the group's list of pending entries, as the last call returned; '0-0' to begin
-ARGV[5]  waiting    str  where to continue in the entries that wait for an attempt; '-' to begin
-ARGV[6]  parked     str  where to continue in the consumers of parked entries; '' to begin
-ARGV[7]  session    str  session of the caller; '' to leave it alone
-ARGV[8]  taken      int  tokens of the session that the caller has used; it does not know a take with a later token
-ARGV[9]  unsettled  str  where to continue in `unsettled`; '0' to begin
-ARGV[10..] held     list(str)  ids of the entries that the caller handles or settles
+ARGV[2]  leaseMs    int  a consumer without a lease keeps its entries until it has been idle for this time, ms
+ARGV[3]  count      int 1..500  maximum number of entries and keys of each kind to check
+ARGV[4]  pending    str  where to continue in the group's list of pending entries, as the last call returned; '0-0' for the first call
+ARGV[5]  waiting    str  where to continue in the entries that wait for an attempt; '-' for the first call
+ARGV[6]  parked     str  where to continue in the entries that wait for an earlier one of their key; '' for the first call
+ARGV[7]  session    str  name under which the caller holds entries; '' to leave those alone
+ARGV[8]  taken      int  number of takes of the caller so far; entries of a later take are not in ARGV[10..]
+ARGV[9]  unsettled  str  where to continue in `unsettled`; '0' for the first call
+ARGV[10..] held     list(str)  ids of the entries that the caller holds
 
 Returns {repaired, pending, waiting, parked, unsettled, restored, deleted}
-  repaired  int  entries that can be taken now, entries of the session that were put back, deleted entries that were dropped from
-                 the list, and consumers whose entries will be taken over
-  pending   str  `pending`, `waiting` and `parked` are arguments of the next call; each is the value to begin with when its list has ended
+  repaired  int  repairs: entries that can be taken again, deleted entries that were removed from the list, and consumers whose
+                 entries will be taken over
+  pending   str  `pending`, `waiting` and `parked` are arguments of the next call; at the end of its list, each is as for a first call
   waiting   str
   parked    str
   unsettled  str  '0' also if nothing is missing in the list of pending entries
-  restored   int  entries that came back into the list of pending entries; they can be taken now, unless a live session holds them
-  deleted    int  unsettled entries that the stream no longer has
+  restored   int  number of entries that were added to the list of pending entries again
+  deleted    int  number of unfinished entries that are missing in the stream
 
-O(count * log pending + consumers + held). TTL: the stream's. Clock: Redis. Replay: harmless, looks at the same
+O(count * log pending + consumers + held). TTL: the stream's. Clock: Redis. Replay: harmless, checks the same
 entries again.
 ]]
 -- @include clock
@@ -42,7 +42,7 @@ redis.call('ZCARD', KEYS[2])
 redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[4])
 redis.call('HLEN', KEYS[5])
--- Unsettled entries that no consumer of ours has pending.
+-- Counts the unfinished entries that no consumer of this lib has in the list of pending entries.
 local missing = redis.call('SCARD', KEYS[6])
 local held = {}
 for i = 10, #ARGV do held[ARGV[i]] = true end
@@ -50,15 +50,14 @@ local function is_pending(id)
   return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0
 end
 
--- No entry is idle for that long, so XAUTOCLAIM claims no entry. It still drops entries from the list that the stream no longer
--- has.
+-- With this idle time, XAUTOCLAIM claims nothing. It is used because it also removes deleted entries from the list of pending entries.
 local NEVER = '9007199254740991'
 local dropped = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], WAITING, NEVER, ARGV[4], 'COUNT', ARGV[3], 'JUSTID')
 local repaired = #dropped[3]
 missing = missing + repaired
 
--- Makes the first parked entry of a key the head of the key, if there is no head. An entry that the stream no longer has is
--- dropped from the list instead.
+-- Makes the first waiting entry of a key available if no earlier entry of the key is unfinished. If the stream no longer has this entry,
+-- removes it from the list of pending entries instead.
 local function repair_key(key, pending)
   local consumer, head = parking_name(key), redis.call('HGET', KEYS[4], key)
   if pending == 0 then return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer) end
@@ -80,11 +79,11 @@ local function repair_consumer(name, pending, idle)
   repaired = repaired + redis.call('ZADD', KEYS[2], 0, name)
 end
 
--- Puts back the entries that are pending in the session and that it does not hold. They were settled, and a failover lost that.
+-- Gives back the entries that Redis lists for the caller, but that the caller does not hold: it had finished them before a failover.
 local function repair_session()
   local till = redis.call('ZSCORE', KEYS[2], ARGV[7])
   local last = redis.call('HGET', KEYS[5], ARGV[7]) or ''
-  -- The caller does not know the entries of a later take.
+  -- After a later take, the caller holds entries that are not in ARGV.
   local has_taken = (tonumber(string.match(last, '^%S*'), 36) or -1) >= tonumber(ARGV[8])
   if not till or till == '0' or has_taken then return end
   local pending = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', #ARGV + ARGV[3], ARGV[7])
@@ -97,7 +96,7 @@ local function repair_session()
   end
 end
 
--- Returns where the next call continues in the parked entries.
+-- Repairs the consumers of Redis. Returns where the next call continues in the entries that wait for an earlier one of their key.
 local function repair_consumers()
   local reached, looked, parked = ARGV[6] == '', 0, ''
   for _, row in ipairs(consumers) do
@@ -116,7 +115,7 @@ local function repair_consumers()
   return looked < tonumber(ARGV[3]) and '' or parked
 end
 
--- Returns the entries that wait for an attempt. Those that nothing would give are due now.
+-- Returns the entries that wait for an attempt, and makes those due that are missing in `due`.
 local function repair_waiting()
   local rows = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[5], '+', ARGV[3], WAITING)
   for _, row in ipairs(rows) do
@@ -125,7 +124,7 @@ local function repair_waiting()
   return rows
 end
 
--- Returns the live session that last took an entry; nil if it may be taken now.
+-- Returns the name of the process that holds an entry under a lease; nil if the entry may be taken now.
 local function find_holder(id)
   if redis.call('ZSCORE', KEYS[3], id) then return nil end
   local takes = redis.call('HGETALL', KEYS[5])
@@ -136,7 +135,7 @@ local function find_holder(id)
   end
 end
 
--- Puts unsettled entries back into the list of pending entries. Forgets those that the stream no longer has.
+-- Adds an unfinished entry to the list of pending entries again; forgets it if the stream no longer has it.
 local restored, deleted = 0, 0
 local function repair_unsettled(id)
   if is_pending(id) then return end
@@ -147,7 +146,7 @@ local function repair_unsettled(id)
     return
   end
   restored = restored + 1
-  -- The older one first.
+  -- The time in the id makes older entries due first.
   if not holder then redis.call('ZADD', KEYS[3], 'NX', math.min(now_ms, tonumber(string.match(id, '^%d+'))), id) end
 end
 

@@ -1,9 +1,9 @@
 --[[
-replay-dead: publish dead letters again, only for the group to which they belong, and delete them.
+replay-dead: publish dead letters again as new entries, only for the group to which they belong, and delete them.
 
 KEYS[1]  dead     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:dead:<group>
 KEYS[2]  stream   stream  ...:stream
-KEYS[3]  woken    string  ...:woken; also the name of the sharded channel
+KEYS[3]  woken    string  ...:woken; readers listen to a channel of the same name
 ARGV[1]  group    str
 ARGV[2..]  ids    list(str)
 
@@ -13,8 +13,8 @@ Returns {replayed}
 O(ids). TTL: untouched. Clock: not read. Replay: publishes nothing more, and does not count the ids again.
 ]]
 -- @include fields
--- Dead letters with a TTL belong to the stream of another program. If that stream has expired, XADD would create it again
--- without a TTL, so nothing is replayed. In its last ms, a key has a TTL of 0.
+-- Dead letters with a TTL belong to the stream of another program. If that stream has expired, nothing is replayed, because XADD would
+-- create it again without a TTL. A TTL of 0 is possible in the last ms of a key.
 if redis.call('XLEN', KEYS[2]) == 0 and redis.call('PTTL', KEYS[1]) >= 0 and redis.call('EXISTS', KEYS[2]) == 0 then return { 0 } end
 local replayed = 0
 for i = 2, #ARGV do

@@ -1,26 +1,26 @@
 --[[
-retry: put an entry back, for any consumer of the group, after a delay.
+retry: give an entry back, so that any consumer of the group can take it after a delay.
 
 KEYS[1]  stream       stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions     zset    ...:sessions:<group>
 KEYS[3]  due          zset    ...:due:<group>
 KEYS[4]  tries        hash    ...:tries:<group>
-KEYS[5]  woken        string  ...:woken; also the name of the sharded channel
+KEYS[5]  woken        string  ...:woken; readers listen to a channel of the same name
 KEYS[6]  unsettled    set     ...:unsettled:<group>
 ARGV[1]  group        str
-ARGV[2]  session      str     session that took the entry
+ARGV[2]  session      str     name under which a process holds the entry
 ARGV[3]  id           str
-ARGV[4]  attempt      int     attempt that ended, from 1
+ARGV[4]  attempt      int     number of the attempt that ended, from 1
 ARGV[5]  counted      int     1 if the attempt counts | 0
 ARGV[6]  firstSeenMs  int     first delivery, ms since 1970
 ARGV[7]  delayMs      int >= 0
-ARGV[8]  problem      str     why the attempt did not succeed, not empty. If the attempt does not count, a text that is unique
-                              in the session
+ARGV[8]  problem      str     reason for the retry, not empty. If the attempt does not count, the text must be unique for this
+                              holder, to detect a replay
 
 Returns {alive}
-  alive  1 | 0  0 if the session was lost: nothing was changed
+  alive  1 | 0  0 if the process no longer holds the entries: nothing was changed
 
-O(log due). TTL: the stream's. Clock: Redis. Replay: changes nothing, also if the entry was taken again since.
+O(log due). TTL: the stream's. Clock: Redis. Replay: changes nothing, even if the entry was taken again meanwhile.
 ]]
 -- @include clock
 -- @include errors
@@ -32,14 +32,13 @@ local first_due = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
 local attempts, _, noted = parse_tries(redis.call('HGET', KEYS[4], ARGV[3]))
 local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if failed(held) then return is_gone(held) and { 1 } or held end
--- While a session is alive, only the session itself puts its entries back. So if another consumer has the entry, this call ran
--- before and put it back.
+-- Only the holder itself gives its entries back while its lease lasts. So if another consumer has the entry, this call has run before.
 if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return { 1 } end
--- An attempt that does not count leaves the number of attempts unchanged. So the text shows whether this call ran before.
+-- An attempt that does not count leaves the number of attempts unchanged, so the unique text shows if this call has run before.
 if ARGV[5] == '0' and noted == ARGV[8] then return { 1 } end
 redis.call('SCARD', KEYS[6])
 if not redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')[1] then
-  -- The entry was deleted from the stream, so XCLAIM has dropped it from the list of pending entries.
+  -- The entry was deleted from the stream. XCLAIM has then removed it from the list of pending entries.
   redis.call('HDEL', KEYS[4], ARGV[3])
   redis.call('SREM', KEYS[6], ARGV[3])
   return { 1 }
@@ -51,7 +50,7 @@ if ends > 0 then
   redis.call('PEXPIREAT', KEYS[3], ends)
   redis.call('PEXPIREAT', KEYS[4], ends)
 end
--- Readers that sleep look when the first entry is due, and then learn of the next one.
+-- Sleeping readers wake up by themselves for the first due entry. So they are woken only if this entry is due earlier.
 if (not first_due or now_ms + ARGV[7] < tonumber(first_due)) and redis.call('EXISTS', KEYS[5]) == 0 then
   redis.call('SET', KEYS[5], '1', 'PX', 5000)
   redis.pcall('SPUBLISH', KEYS[5], 'retry')

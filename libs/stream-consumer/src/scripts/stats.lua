@@ -9,14 +9,14 @@ KEYS[5]  unsettled set     ...:unsettled:<group>
 ARGV[1]  group     str
 
 Returns {length, pending, lag, oldestMs, due, parked, dead, sessions}
-  length    int  entries of the stream
-  pending   int  entries that the group has read and not settled, including entries that wait for a retry and parked entries
-  lag       int  entries that the group has not read; an estimate of 100 or more if such entries were deleted and at least 100 are left
-  oldestMs  int  age of the oldest entry that is not settled; -1 if all are settled
-  due       int  pending entries that wait for a consumer: until a retry is due, because their consumer died, or their turn has come
-  parked    int  pending entries that wait for an earlier entry of their key
-  dead      int  dead letters of the group
-  sessions  int  leases that have not ended
+  length    int  number of entries in the stream
+  pending   int  number of entries that the group has read, but not finished (acknowledged or dead-lettered)
+  lag       int  number of entries that the group has not read; an estimate if such entries were deleted and at least 100 are left
+  oldestMs  int  age of the oldest unfinished entry; -1 if there is none
+  due       int  number of pending entries that no process holds: they wait for a retry or for a free process
+  parked    int  number of pending entries that wait for an earlier entry of their key
+  dead      int  number of dead letters of the group
+  sessions  int  number of leases that have not ended
 
 O(log entries + groups + consumers). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
@@ -46,8 +46,8 @@ if not failed(held) and held[1] > 0 then
 end
 local unread = redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 1)[1]
 if unread and not (oldest and comes_after(unread[1], oldest)) then oldest = unread[1] end
--- If an unread entry was deleted, Redis reports no lag. Redis' lag also counts trimmed entries, so it is 0 if nothing is unread, and
--- is limited to the length below.
+-- Redis reports no lag if an unread entry was deleted. Its lag may also count trimmed entries, so the lag is 0 here if nothing is unread,
+-- and at most the length of the stream.
 if not unread then
   lag = 0
 elseif not lag then
@@ -55,6 +55,6 @@ elseif not lag then
   lag = counted < 100 and counted or math.max(counted, length - pending)
 end
 local age = oldest and math.max(0, now_ms - tonumber(string.match(oldest, '^%d+'))) or -1
--- Entries that somebody has taken out of the list of pending entries are not settled.
+-- An entry that another client has removed from the list of pending entries is still unfinished.
 pending = math.max(pending, unsettled)
 return { length, pending, math.min(lag, length), age, due, parked, dead, sessions }

@@ -1,5 +1,5 @@
 --[[
-sweep: take over the entries of a session whose lease has ended, so that they can be taken at once.
+sweep: make the entries of a process whose lease has ended available to others.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
@@ -8,13 +8,13 @@ KEYS[4]  due       zset    ...:due:<group>
 KEYS[5]  tries     hash    ...:tries:<group>
 KEYS[6]  unsettled set     ...:unsettled:<group>
 ARGV[1]  group     str
-ARGV[2]  count     int 1..100  most entries to take over
-ARGV[3]  problem   str     error that is stored with these attempts, unless an earlier attempt has one
+ARGV[2]  count     int 1..100  maximum number of entries to take over
+ARGV[3]  problem   str     error text of these attempts; an error of an earlier attempt stays
 
 Returns {taken, more, session}
-  taken    int    entries that were taken over
-  more     1 | 0  1 if the session may have more entries
-  session  str    name of the session; '' if no lease has ended
+  taken    int    number of entries that were taken over
+  more     1 | 0  1 if that process may have more entries
+  session  str    name under which that process held them; '' if no lease has ended
 
 O(count). TTL: the stream's. Clock: Redis. Replay: continues with the next entries.
 ]]
@@ -40,7 +40,7 @@ for _, row in ipairs(held) do
   redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, row[1], 'JUSTID')
   redis.call('HSET', KEYS[5], row[1], format_tries(attempts + 1, first or now_ms - row[3], problem))
   redis.call('ZADD', KEYS[4], now_ms, row[1])
-  -- Consumers of other programs do not note what they take.
+  -- A consumer of another program does not add its entries to the unfinished ones.
   redis.call('SADD', KEYS[6], row[1])
 end
 local ends = redis.call('PEXPIRETIME', KEYS[1])

@@ -1,6 +1,6 @@
 --[[
-take-ordered: take entries as take does, but one entry of a key at a time: the head. Until the head is settled, the later entries
-of its key are parked: they are pending under a consumer of their own, named `parked <key>`.
+take-ordered: take entries as the script take does, but only one entry of a key at a time, its head. The later entries of the key are
+parked until the head is finished: Redis lists them for a consumer of their own, named `parked <key>`.
 
 KEYS[1]  stream     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions   zset    ...:sessions:<group>
@@ -9,33 +9,33 @@ KEYS[4]  due        zset    ...:due:<group>
 KEYS[5]  tries      hash    ...:tries:<group>
 KEYS[6]  woken      string  ...:woken, as in take
 KEYS[7]  unsettled  set     ...:unsettled:<group>, as in take
-KEYS[8]  heads      hash    ...:heads:<group>; for each key its head, the entry whose turn it is
+KEYS[8]  heads      hash    ...:heads:<group>; for each key its head: the entry that may be handled now
 ARGV[1]  group      str
-ARGV[2]  session    str     name without spaces; the name of a session that was lost is not used again
-ARGV[3]  token      str     token of this take, unique in the session; without spaces
+ARGV[2]  session    str     name under which the process holds entries, without spaces. After a loss, it uses a new name
+ARGV[3]  token      str     identifies this call, to detect a replay; without spaces
 ARGV[4]  count      int 1..128
 ARGV[5]  leaseMs    int >= 1
-ARGV[6]  begins     int     1 if the session is new | 0
-ARGV[7]  maxKeys    int     with this many keys in `heads`, no new entries are read
+ARGV[6]  begins     int     1 if the process uses this name for the first time | 0
+ARGV[7]  maxKeys    int     if `heads` has this many keys, no new entries are read
 
 Returns {state, more, dueIn, endIn, now, again, entries}
-  state    1 taken | 0 the session was lost | 2 there is no such group
-  more     1 if there may be more entries to take | 2 no new entries were read because of `maxKeys` | 0
+  state    1: taken | 0: the process has lost its entries | 2: there is no such group
+  more     1: there may be more entries | 2: no new entries were read because of `maxKeys` | 0: no more entries
   dueIn    int  ms until the next retry is due; -1 if no entry waits for a retry
   endIn    int  ms until the next lease ends; 0 if a lease has ended, -1 if there is none
   now      int  ms since 1970
-  again    int  number of rows with six columns; these come first
-  entries  str  rows, as take returns them
+  again    int  number of entries with six values, which come first
+  entries  str  entries, as the script take returns them
 
-O(count * log pending). TTL: the stream's. Clock: Redis. Replay: returns those entries of the first call that still exist. After
-a take with a higher token that had entries: state 1, no entries, and nothing changes.
+O(count * log pending). TTL: the stream's. Clock: Redis. Replay: returns those entries of the first call that still exist. If a
+later call of this process has returned entries, a replay changes nothing and returns state 1 without entries.
 ]]
 -- @include taking
 -- @include consumers
 -- @include ids
 -- @include own-fields or foreign-fields
--- Returns true if an entry is the head of its key, or becomes the head. If the key has no head but older parked entries, the
--- entry must wait: the script repair makes the oldest one the head.
+-- Returns true if an entry is the head of its key, or becomes the head. If older entries of the key are parked, it must wait, even if the
+-- key has lost its head: the script repair makes the oldest one the head.
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[8], key)
   if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end
@@ -65,7 +65,7 @@ if last_token == ARGV[3] then
   repeat_take(last_ids, give)
 else
   local due, problem = give_due(give)
-  -- Parked entries are not in the reply. So new entries are read up to four times, until the reply is full.
+  -- Many of the new entries may have to be parked. So they are read up to four times, until the reply is full.
   local rounds = due and due < tonumber(ARGV[4]) and 4 or 0
   while rounds > 0 and more and #ids < tonumber(ARGV[4]) and busy < tonumber(ARGV[7]) do
     more, problem = give_new(ARGV[4] - #ids, give)

@@ -1,33 +1,33 @@
 --[[
-take: give a session entries to work on: first entries whose retry is due, then new entries. A session is what one consumer
-holds on this partition under one lease. A new session that gets no entries has no lease.
+take: give a process entries to handle: first entries whose retry is due, then new entries. The process holds them under a session: a
+name with a lease, which it uses on this partition. A new session that gets no entries has no lease.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
-KEYS[2]  sessions  zset    ...:sessions:<group>; when each lease ends, ms; 0 for a session that is being taken over
-KEYS[3]  takes     hash    ...:takes:<group>; last take of each session
-KEYS[4]  due       zset    ...:due:<group>; time of the next attempt of an entry
-KEYS[5]  tries     hash    ...:tries:<group>; attempts and last error of an entry
-KEYS[6]  woken     string  ...:woken; exists if the readers that sleep were woken, and no take has found since that there is nothing more
-KEYS[7]  unsettled set     ...:unsettled:<group>; entries that the group has taken and not settled
+KEYS[2]  sessions  zset    ...:sessions:<group>; session -> when its lease ends, ms; 0 if its entries are being taken over
+KEYS[3]  takes     hash    ...:takes:<group>; session -> its last call that returned entries
+KEYS[4]  due       zset    ...:due:<group>; entry -> time of its next attempt, ms
+KEYS[5]  tries     hash    ...:tries:<group>; entry -> number of attempts and last error
+KEYS[6]  woken     string  ...:woken; exists if sleeping readers were woken, until one of them finds no more entries
+KEYS[7]  unsettled set     ...:unsettled:<group>; entries that the group has read and not finished
 ARGV[1]  group     str
-ARGV[2]  session   str     name without spaces; the name of a session that was lost is not used again
-ARGV[3]  token     str     number of this take in base 36; each take of the session has a higher one
+ARGV[2]  session   str     name without spaces. After a loss, the process uses a new name
+ARGV[3]  token     str     number of this call in base 36; each call of the session has a higher one
 ARGV[4]  count     int 1..128
 ARGV[5]  leaseMs   int >= 1
 ARGV[6]  begins    int     1 if the session is new | 0
 
 Returns {state, more, dueIn, endIn, now, again, entries}
-  state    1 taken | 0 the session was lost | 2 there is no such group
-  more     1 if there may be more entries to take | 0
+  state    1: taken | 0: the session was lost | 2: there is no such group
+  more     1: there may be more entries | 0: no more entries
   dueIn    int  ms until the next retry is due; -1 if no entry waits for a retry
   endIn    int  ms until the next lease ends; 0 if a lease has ended, -1 if there is none
   now      int  ms since 1970
-  again    int  number of rows with six columns; these come first
-  entries  str  id, payload, key, operation, attempt, first delivery (ms); only the first four of a new entry for this group.
-                 Attempt 0: the entry is for another group
+  again    int  number of entries with six values, which come first
+  entries  str  id, payload, key, operation, attempt, first delivery (ms); a new entry has only the first
+                 four. Attempt 0: the entry is meant for another group
 
-O(count). TTL: the stream's. Clock: Redis. Replay: returns those entries of the first call that still exist. After
-a take with a higher token that had entries: state 1, no entries, and nothing changes.
+O(count). TTL: the stream's. Clock: Redis. Replay: returns those entries of the first call that still exist. If a
+later call of the session has returned entries, a replay changes nothing and returns state 1 without entries.
 ]]
 -- @include taking
 -- @include own-fields or foreign-fields

@@ -1,27 +1,27 @@
 --[[
-tidy: delete from `tries` and `heads` what belongs to entries that are settled, for example because they were deleted.
+tidy: delete the data in `tries` and `heads` of entries that are finished or deleted.
 
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  tries   hash    ...:tries:<group>
 KEYS[3]  heads   hash    ...:heads:<group>
 KEYS[4]  unsettled  set  ...:unsettled:<group>
 ARGV[1]  group   str
-ARGV[2]  count   int 1..500  fields of each hash to look at, approximately
-ARGV[3]  triesAfter  str  where to continue in `tries`, as the last call returned; '0' to begin
-ARGV[4]  headsAfter  str  where to continue in `heads`, as the last call returned; '0' to begin
+ARGV[2]  count   int 1..500  number of fields of each hash to check, approximately
+ARGV[3]  triesAfter  str  where to continue in `tries`, as the last call returned; '0' for the first call
+ARGV[4]  headsAfter  str  where to continue in `heads`, as the last call returned; '0' for the first call
 
 Returns {triesAfter, headsAfter}
   triesAfter  str  argument of the next call; '0' at the end
   headsAfter  str  argument of the next call; '0' at the end
 
-O(count * log pending). TTL: untouched. Clock: not read. Replay: looks at the same fields again.
+O(count * log pending). TTL: untouched. Clock: not read. Replay: checks the same fields again.
 ]]
 -- @include errors
 -- @include consumers
 local function is_pending(id)
   return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0 or redis.call('SISMEMBER', KEYS[4], id) == 1
 end
--- Without the group there is nothing to compare with. The script open deletes `tries` and `heads` when it creates the group.
+-- Without the group, nothing is deleted here. The script open deletes the data when it creates the group again.
 local group = redis.pcall('XPENDING', KEYS[1], ARGV[1])
 if failed(group) then return is_gone(group) and { '0', '0' } or group end
 redis.call('SCARD', KEYS[4])
@@ -31,7 +31,7 @@ for i = 1, #tries[2], 2 do
 end
 for i = 1, #heads[2], 2 do
   local parked = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_name(heads[2][i]))
-  -- If entries of the key are parked, the field stays, and the script repair replaces the head.
+  -- While entries wait for this key, the field stays, and the script repair makes the oldest one the head.
   if not parked[1] and not is_pending(heads[2][i + 1]) then redis.call('HDEL', KEYS[3], heads[2][i]) end
 end
 return { tries[1], heads[1] }

@@ -1,10 +1,10 @@
--- Name of the field with the group that an entry is for. An entry without the field is for every group.
+-- Field with the name of the only group that should handle an entry. All groups handle an entry without this field.
 local FOR_GROUP = 'luanest:group'
 
--- Name of the field that contains all fields of an entry that has too many for one XADD.
+-- Field that contains all fields of an entry in packed form, if they are too many for one XADD.
 local PACKED = 'luanest:fields'
 
--- Packs all fields of an entry but `luanest:group` into one text: `<length>:<bytes>` of each name and of each value.
+-- Packs all fields of an entry except `luanest:group` into one text: each name and each value as `<length>:<bytes>`.
 local function pack_fields(raw, from)
   local parts = {}
   for i = from, #raw, 2 do

@@ -13,8 +13,8 @@ local function find_key(fields)
   return key
 end
 
--- Returns the key. If it is not UTF-8 or has ASCII control characters, percent-encodes all bytes but printable ASCII, because Node
--- would replace invalid bytes.
+-- Returns the key of an entry as text. A key that is not UTF-8, or has control characters, is percent-encoded except for printable ASCII,
+-- because Node.js would replace invalid bytes.
 local function encode_key(key)
   if not string.find(key, '[^\32-\126]') then return key end
   local utf8 = {
@@ -28,8 +28,8 @@ local function encode_key(key)
   return (string.gsub(key, '[^\32-\126]', function(char) return string.format('%%%02X', string.byte(char)) end))
 end
 
--- Returns payload, key, operation and group of an entry of another program; '' for those that are missing. The payload is all
--- fields, packed. The fields begin at `from`.
+-- Returns payload, key, operation and group of an entry that another program wrote; '' for those that are missing. The payload consists of
+-- all fields, packed. `from`: index of the first field.
 local function read_fields(raw, from)
   local group, fields, key
   for i = from or 1, #raw, 2 do

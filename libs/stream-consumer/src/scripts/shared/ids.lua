@@ -1,5 +1,5 @@
--- Returns an id with both parts padded to 20 digits, to be compared as text. The parts have 64 bits, but Lua's numbers are
--- exact only up to 2^53.
+-- Pads both parts of an id to 20 digits, so that ids can be compared as text. Lua's numbers are exact only up to 2^53, and the parts have
+-- 64 bits.
 local function pad_id(id)
   local ms, seq = string.match(id, '^(%d+)-(%d+)$')
   return string.rep('0', 20 - #ms) .. ms .. '-' .. string.rep('0', 20 - #seq) .. seq

@@ -1,5 +1,5 @@
 -- See libs/console/DECISIONS.md: listeners-are-the-workers
--- Returns how many connections listen to the channel of a key: one for each process whose consumers read the partition. -1 if this user
+-- Returns how many connections listen to a channel: one for each process whose consumers read the partition. Returns -1 if the Redis user
 -- may not ask.
 local function count_listeners(channel)
   local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)

@@ -1,5 +1,5 @@
--- Returns which of these entries some of these groups have not settled, as a set of ids. The groups have read all of them. An entry
--- that somebody has taken out of a group's list of pending entries is still unsettled.
+-- Returns the ids of the entries that some group has not finished, as a set. The groups must have read all of these entries. An entry that
+-- another client has removed from the list of pending entries still counts as unfinished.
 local function find_needed(entries, groups)
   local needed, ids = {}, {}
   for i, entry in ipairs(entries) do ids[i] = entry[1] end
@@ -7,7 +7,7 @@ local function find_needed(entries, groups)
   for _, group in ipairs(groups) do
     local rows = redis.call('XPENDING', KEYS[1], group.name, ids[1], ids[#ids], #ids + 1)
     for _, row in ipairs(rows) do needed[row[1]] = true end
-    -- Entries that were deleted from the stream are in the list too, so the list may have more rows than these.
+    -- The list also contains entries that were deleted from the stream. If it was cut off, each entry is checked on its own.
     for i = 1, #rows > #ids and #ids or 0 do
       if #redis.call('XPENDING', KEYS[1], group.name, ids[i], ids[i], 1) > 0 then needed[ids[i]] = true end
     end

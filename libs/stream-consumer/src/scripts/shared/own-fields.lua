@@ -1,6 +1,6 @@
 -- @include fields
--- Returns payload, key, operation and group of an entry that this lib published; '' for those that are missing. The fields
--- begin at `from`.
+-- Returns payload, key, operation and group of an entry that this lib published; '' for those that are missing.
+-- `from`: index of the first field.
 local function read_fields(raw, from)
   if #raw == 2 and raw[1] == 'payload' then return raw[2], '', '', '' end
   local found = {}

@@ -1,19 +1,19 @@
 -- @include clock
 -- @include errors
 -- @include tries
--- Steps of the scripts take and take-ordered, which have the same first seven keys and six arguments.
--- `ids`: all entries of the reply. `fresh`: rows of entries that were not delivered before and are for this group. `again`: rows
--- of all others. `parked`: entries that wait behind another one.
+-- Shared steps of the scripts take and take-ordered, whose first seven keys and six arguments are the same. Data for the reply:
+-- `ids`: ids of all entries of the reply. `fresh`: rows of entries that this group gets for the first time. `again`: rows of all others.
+-- `parked`: ids of entries that are not in the reply, because they wait for an earlier one of their key.
 local again, fresh, ids, parked = {}, {}, {}, {}
 
--- When the lease of the session ends, as text; false if it has none.
+-- End of the caller's lease as text; false if the caller has no lease.
 local lease
 local function is_session_lost()
   lease = redis.call('ZSCORE', KEYS[2], ARGV[2])
   return lease == '0' or (not lease and ARGV[6] == '0')
 end
 
--- Extends the lease. A new session without entries gets none, since nothing would need to be taken over.
+-- Extends the caller's lease. A new caller without entries gets no lease, because nothing could be taken over from it.
 local function extend_lease()
   if lease or ids[1] then
     redis.call('ZADD', KEYS[2], now_ms + ARGV[5], ARGV[2])
@@ -27,8 +27,7 @@ local function add_row(rows, id, payload, key, operation)
   rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4] = id, payload, key, operation
 end
 
--- Adds an entry to the reply. `tried` is its text in the hash `tries`, or '' for a due entry without a text; nil or
--- false for a new entry.
+-- Adds an entry to the reply. `tried` has its earlier attempts as text, '' if they are unknown; nil or false means that the entry is new.
 local function add_entry(id, tried, is_ours, payload, key, operation)
   ids[#ids + 1] = id
   if is_ours and not tried then return add_row(fresh, id, payload, key, operation) end
@@ -38,25 +37,25 @@ local function add_entry(id, tried, is_ours, payload, key, operation)
   again[#again + 1] = string.format('%.0f', first_seen or now_ms)
 end
 
--- Returns the token and the entries, as text, of the last take of the session that had entries.
+-- Returns the token and the entries, as text, of the caller's last take that returned entries.
 local function last_take()
   return string.match(redis.call('HGET', KEYS[3], ARGV[2]) or '', '^(%S*)(.*)$')
 end
 
--- Returns true if the session has taken entries with a later token. So nobody waits for this take, which was delayed on its way.
+-- Returns true if this call was delayed on its way, and a later take of the same caller has run before. Nobody waits for its reply then.
 local function is_late(last_token)
   return (tonumber(ARGV[3], 36) or 0) < (tonumber(last_token, 36) or 0)
 end
 
--- Adds the entries of the last take to the reply.
+-- Adds the entries of the caller's last take to the reply again, because its first reply was lost.
 local function repeat_take(noted_ids, give)
   for id in string.gmatch(noted_ids, '%S+') do
     for _, entry in ipairs(redis.call('XRANGE', KEYS[1], id, id)) do give(entry, redis.call('HGET', KEYS[5], id)) end
   end
 end
 
--- Forgets due entries that the stream no longer has. If the stream has one that was not found, somebody has taken it out of the list
--- of pending entries; the script repair puts it back.
+-- Forgets due entries that were deleted from the stream. If the stream still has an entry that XCLAIM did not return, another client has
+-- removed it from the list of pending entries, and the script repair will add it again.
 local function forget_missing(due, entries)
   local found = {}
   for _, entry in ipairs(entries) do found[entry[1]] = true end
@@ -65,7 +64,7 @@ local function forget_missing(due, entries)
   end
 end
 
--- Adds the entries whose retry is due to the reply. Returns the number of due entries, or nil and an error.
+-- Adds the entries whose retry is due to the reply. Returns their number, or nil and an error.
 local function give_due(give)
   local due = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now_ms, 'LIMIT', 0, ARGV[4])
   if #due == 0 then return 0 end
@@ -90,7 +89,7 @@ local function reply_without_entries(state)
   return { state, 0, -1, -1, now_ms, 0 }
 end
 
--- Stores the entries of the reply, for a replay with the same token, and which entries the group must settle.
+-- Stores the entries of the reply, so that a replay with the same token can return them, and adds them to the unfinished entries.
 local function note_take()
   if #ids > 0 then
     redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' '))
@@ -99,7 +98,7 @@ local function note_take()
   if #parked > 0 then redis.call('SADD', KEYS[7], unpack(parked)) end
 end
 
--- Returns the reply. If there are no more entries, the next publish wakes the readers.
+-- Builds the reply. If no entries are left, deletes the key `woken`, so that the next publish wakes the readers.
 local function build_reply(more, is_blocked)
   if not more then redis.call('DEL', KEYS[6]) end
   local next_due = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')

@@ -1,4 +1,4 @@
--- An entry's text in the hash `tries` is `<attempts that ended> <first delivery, ms> <last error>`.
+-- Parses what the hash `tries` has about an entry: `<attempts that ended> <first delivery, ms> <last error>`.
 local function parse_tries(text)
   local attempts, first, problem = string.match(text or '', '^(%d+) (%d+) (.*)$')
   return tonumber(attempts or '0'), tonumber(first), problem or ''
