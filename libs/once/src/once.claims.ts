@@ -22,7 +22,7 @@ import type {
 
 export type ClaimsOptions = Omit<ResolvedOnceModuleOptions, 'idempotency'>;
 
-/** Parameters of a claim for a run. The lease of a run is renewed for up to `maxLeaseMs`. */
+/** Parameters of a claim whose lease is renewed while the work runs, for up to `maxLeaseMs`. */
 export type FullRun = FullClaim & Pick<ResolvedTerms, 'maxLeaseMs'>;
 
 const KNOWN: KnownOptions<RunOptions> = { ...KNOWN_TERMS, token: true };
@@ -30,11 +30,10 @@ const KNOWN: KnownOptions<RunOptions> = { ...KNOWN_TERMS, token: true };
 const unknownOptions = new Checks('OnceService');
 const input = new Checks('OnceService', (message) => new InvalidInputError(message));
 
-/** Claims ids for OnceService and for runs, with the options of the module as defaults. */
+/** Claims ids for OnceService. The options of the module are the defaults. */
 export class Claims {
   /**
-   * Checked values of frozen options, such as the options of a route. Frozen options cannot change, so they are checked only
-   * once.
+   * Checked options by object, for options that are frozen, such as those of a route. They cannot change, so they are checked only once.
    */
   private readonly resolved = new WeakMap<RunOptions, ResolvedTerms>();
 
@@ -56,30 +55,30 @@ export class Claims {
   }
 
   /**
-   * Claims a key in Redis.
+   * Claims an id in Redis.
    *
-   * @param freed true: if it is unknown whether Redis made the claim, this method tries to release the claim. Nobody else could:
-   * only this call knows the token
+   * @param freed true: if it is unknown whether the claim was made, release it. Nobody else could do that, because only this call knows the
+   *   token
    */
   take(located: Located, full: FullClaim, freed: boolean): Promise<ClaimResult | Mismatch> {
     return this.store.claim(located.key, full).then(
       (answer) => this.answerOf(located, full, answer),
       (error: unknown) => {
-        // ioredis may still send the claim again. The release is sent after the claim, so it frees the key.
+        // ioredis may still send the claim. The release is sent after it, so the id becomes free.
         if (freed && error instanceof UnknownOutcomeError) void this.store.giveBack(located.key, full.token);
         throw error;
       },
     );
   }
 
-  /** Returns a result as the JSON that is stored. @throws InvalidInputError */
+  /** Returns a result as JSON for Redis. @throws InvalidInputError */
   encode(result: unknown): string {
     return encodeResult(result, this.options.maxResultBytes);
   }
 
   private resolve(options: RunOptions): ResolvedTerms {
     unknownOptions.options('', options, KNOWN);
-    // Most calls use the terms of the module, which were checked at boot.
+    // Most calls use the module's options, which were checked at boot.
     const { leaseMs, retentionMs, delivery } = options;
     if ((leaseMs ?? retentionMs ?? delivery) == null) return this.options;
     const terms = resolveTerms(options, this.options, input);
@@ -97,7 +96,7 @@ export class Claims {
   }
 }
 
-/** A claim that the caller owns. It is a class, because closures for each claim would cost more. */
+/** A claim that the caller owns. A class, because functions per claim would cost more. */
 class OwnClaim implements Claim {
   readonly status = 'claimed';
   readonly id: string;
@@ -118,14 +117,13 @@ class OwnClaim implements Claim {
     this.#full = full;
   }
 
-  /** @param options `leaseMs`, and for the renewals of a run also `deadlineMs` */
+  /** @param options `leaseMs`; and `deadlineMs`, which is set for the automatic renewals of `OnceService.run` */
   async renew(options: { readonly leaseMs?: number; readonly deadlineMs?: number } = {}): Promise<RenewResult> {
     const { leaseMs = this.#full.leaseMs, deadlineMs } = options;
     return this.#claims.store.renew(this.#located.key, this.token, leaseMs, this.#full, deadlineMs);
   }
 
-  // Not `async`, because that would create one more promise for each call. An invalid result still returns a promise that
-  // rejects.
+  // An async method would create one more promise per call. For an invalid result, the returned promise still rejects.
   confirm(result?: unknown): Promise<ConfirmResult> {
     const { store, options } = this.#claims;
     try {

@@ -8,7 +8,7 @@ import { endClaim, lookOnce, peekOnce } from './once.scripts';
  */
 type Kind = 'claim' | 'handler' | 'request' | 'first';
 
-/** Parts of OnceService that `luanest/console` needs. Here, an id is the hash tag of its Redis key (the text in braces). */
+/** Reads and ends claims for `luanest/console`. An id is here the hash tag of a Redis key: the text in braces. */
 export class OnceConsole {
   private readonly keys: KeySpace;
 
@@ -21,7 +21,7 @@ export class OnceConsole {
     return this.registry.run(lookOnce, { keys: { claim: this.keyOf(kind, id) }, args: {} });
   }
 
-  /** Reads the result of an id that is done; undefined if there is none. Throws the same errors as `look`. */
+  /** Returns the stored result of an id; undefined if there is none. Throws the same errors as `look`. */
   async resultOf(kind: 'claim' | 'handler', id: string): Promise<unknown> {
     const { result } = await this.registry.run(peekOnce, { keys: { claim: this.keyOf(kind, id) }, args: {} });
     return decodeResult(result);
@@ -30,7 +30,7 @@ export class OnceConsole {
   /**
    * Releases the claim of an owner, or deletes an id. Throws the same errors as `look`.
    *
-   * @param fence fence of the claim that was seen: if the id has another claim now, nothing changes
+   * @param fence fencing token of the claim that the operator has seen. If the id has another claim now, nothing changes
    */
   end(kind: Kind, id: string, verb: 'release' | 'forget', fence: string) {
     return this.registry.run(endClaim, { keys: { claim: this.keyOf(kind, id) }, args: { verb, fence } });

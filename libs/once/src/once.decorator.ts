@@ -15,16 +15,15 @@ import type { ClaimTerms, RunResult } from './once.types';
 /** Options of `@Once()`. */
 export interface OnceHandlerOptions extends ClaimTerms {
   /**
-   * Returns the id of a message. Gets the arguments of the handler. The id must have 1 to 512 characters and be the same for each
-   * redelivery.
+   * Returns the id of a message from the arguments of the handler; 1 to 512 characters. The id must be the same each time the message is
+   * delivered.
    */
-  // With `any`, the function of the app can declare the types of its arguments. These types depend on the transport.
+  // With `any`, the app can declare the types of the arguments, which depend on the transport.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly id: (...args: any[]) => string;
   /**
-   * Name of the handler, 1 to 256 characters. A message is handled once per scope. Before you rename the class or the method, set
-   * the scope to the old name. Otherwise messages that were handled under the old name are handled again. Default
-   * `<Class>.<method>`.
+   * Name under which handled messages are remembered, 1 to 256 characters. If you rename the class or the method, set the scope to the old
+   * name first, or old messages may be handled again. Default `<Class>.<method>`.
    */
   readonly scope?: string;
   /**
@@ -52,7 +51,7 @@ type OnceDecorator = <M extends Method>(
 
 const ONCE = 'luanest:once';
 
-/** Gives OnceService to the objects that have methods with `@Once()`. */
+/** Brings OnceService into the objects that have methods with `@Once()`. */
 export const onceService = new MethodService(OnceService, 'OnceModule');
 
 /**
@@ -95,7 +94,7 @@ export function Once(options: OnceHandlerOptions) {
       return resultOf(answer, options);
     };
     copyIdentity(original, wrapper);
-    // The method is replaced when the class is loaded, because at boot it would be too late.
+    // The method must be replaced when the class is loaded; at boot, other code may hold it already.
     // See DECISIONS.md: once-wraps-at-class-load
     descriptor.value = wrapper;
   }) as OnceDecorator;
@@ -121,10 +120,7 @@ function resultOf<T>(answer: RunResult<T>, options: OnceHandlerOptions): T | und
   return undefined;
 }
 
-/**
- * Copies metadata and properties of a method to its wrapper. Decorators that ran earlier have set them on the method, but Nest
- * looks for them on the wrapper.
- */
+/** Copies the metadata of a method to its wrapper, where Nest looks for it. Decorators that ran earlier have set it on the method. */
 function copyIdentity(from: Method, to: object): void {
   for (const key of Reflect.getOwnMetadataKeys(from) as unknown[]) {
     Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, from), to);

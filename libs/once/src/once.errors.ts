@@ -7,7 +7,7 @@ import { LuanestError } from '../../internal/src';
 export class OnceInProgressError extends LuanestError {
   readonly code = 'ONCE_IN_PROGRESS';
 
-  /** @param retryAfterMs time until the lease of the other call ends, unless that call renews it, ms */
+  /** @param retryAfterMs time until the lease of the other call ends, if it is not renewed, ms */
   constructor(readonly retryAfterMs: number) {
     super(
       `Another call has claimed this message, here or in another process. Deliver the message again in ${retryAfterMs} ms or later.`,

@@ -2,9 +2,7 @@ import { eventChannels } from '../../internal/src';
 
 /** Type of each event of this lib: `OnceEvents['claimAnswered']`, for example. The constant OnceEvents names the channels. */
 export interface OnceEvents {
-  /**
-   * Event of each claim to which Redis replied in time. Claims that were released because too few replicas had them are left out.
-   */
+  /** Redis has replied to a claim. Not published for a claim that was released because too few replicas had it. */
   readonly claimAnswered: {
     /**
      * `claimed`: the caller owns the id. `in-progress`: another owner has the id. `done`: the id is confirmed. `abandoned`: the
@@ -14,27 +12,24 @@ export interface OnceEvents {
     readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
   };
 
-  /** Event of a call that returned `lost`, because the caller does not own the id, or no longer owns it. */
+  /** A call returned `lost`, because its caller does not own the id, or no longer owns it. */
   readonly leaseLost: {
     readonly during: 'renew' | 'confirm' | 'release';
   };
 
-  /**
-   * Event of work that has ended, but whose result or response cannot be stored. The id of the work is marked as done without a
-   * result, unless Redis fails.
-   */
+  /** Work has ended, but its result or response cannot be stored. The id is marked as done without a result, unless Redis fails. */
   readonly resultDropped: {
     /**
-     * `too-large`: the result or the response has more bytes than `maxResultBytes`. `not-json`: JSON cannot represent the result.
-     * `streamed`: the response was sent in pieces, or the client left before it was sent. `abandoned`: other code, such as a
-     * timeout interceptor, sent a response before the handler ended.
+     * `too-large`: the result or the response has more bytes than `maxResultBytes`. `not-json`: the result has no JSON. `streamed`: the
+     * response was sent in pieces, or the client closed the connection before. `abandoned`: other code, such as a timeout interceptor,
+     * replied before the handler ended.
      */
     readonly reason: 'too-large' | 'not-json' | 'streamed' | 'abandoned';
   };
 
   /**
-   * Event of a failed confirmation or release whose error no caller gets. It belongs to a request, to work that was not finished,
-   * or to a claim that no caller uses. Unless the call took effect in Redis anyway, the id stays claimed until the lease ends.
+   * A confirmation or a release failed, and no caller gets the error: it is for an HTTP request, for unfinished work, or for a claim that
+   * nobody uses. Unless Redis has run the call nevertheless, the id stays claimed until its lease ends.
    */
   readonly settlementFailed: {
     readonly error: unknown;

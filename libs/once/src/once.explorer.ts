@@ -6,8 +6,8 @@ import { hasOnce, onceService } from './once.decorator';
 import type { OnceService } from './once.service';
 
 /**
- * Gives OnceService to the objects that have methods with `@Once()`, even if Nest does not inject into them (`useFactory`). Stops
- * the boot of the app if `@Idempotent()` decorates a method that is not an HTTP route.
+ * Brings OnceService into the objects with `@Once()` methods that Nest does not construct itself (`useFactory`). Stops the boot if
+ * `@Idempotent()` decorates a method that is not an HTTP route.
  */
 export class OnceExplorer implements OnModuleInit {
   constructor(

@@ -2,12 +2,9 @@ import { Checks, isIdOf, InvalidInputError } from '../../internal/src';
 
 const MAX_ID = 1_024;
 const MAX_TOKEN = 256;
-/**
- * Minimum of `leaseMs`, ms. A lease ends 1 ms sooner in the process than in Redis, so a lease of 1 ms would end in the process at
- * once.
- */
+/** Shortest `leaseMs`, ms. A lease ends 1 ms earlier in the process than in Redis, so a lease of 1 ms would end at once. */
 export const MIN_LEASE_MS = 10;
-/** Maximum of `leaseMs`, `maxLeaseMs` and `retentionMs`, ms: ten years. */
+/** Longest `leaseMs`, `maxLeaseMs` and `retentionMs`, ms: ten years. */
 export const MAX_DURATION_MS = 3_650 * 86_400_000;
 
 const input = new Checks('OnceService', (message) => new InvalidInputError(message));
@@ -36,11 +33,11 @@ export function checkRetention(value: unknown): number {
   return input.integer('retentionMs', value, 1, MAX_DURATION_MS);
 }
 
-/** Errors that `resultTooLarge` has made. An event needs to know them. */
+/** Errors of results that are too large, to recognise them for the event `resultDropped`. */
 const tooLarge = new WeakSet<object>();
 
 /**
- * Makes the error for a result that is too large. The call wrote nothing, so the claim has not changed.
+ * Creates the error for a result that is too large. Nothing was written, so the claim stays as it was.
  *
  * @param bytes size of the result as JSON, or of the body of a response, bytes
  * @param maxBytes `maxResultBytes` of the module

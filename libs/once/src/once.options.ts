@@ -25,20 +25,20 @@ export const ONCE_OPTIONS = Symbol('luanest:once-options');
 /**
  * Options of OnceModule. `leaseMs` and `retentionMs` are the defaults for claims, runs, `@Once()` and `@Idempotent()`.
  *
- * `replicas`: number of replicas that must have a claim before its work begins, and a renewal or a confirmation before its call
- * resolves. If fewer replicas have the write in time, the call rejects with NotReplicatedError; for a run, the renewal does not
- * count. A stored HTTP response also waits for the replicas, but is sent even if fewer replicas have it.
+ * `replicas`: number of replicas that must have a claim before its work begins, and a renewal or a confirmation before its call resolves.
+ * If fewer have the write in time, the call rejects with NotReplicatedError; a failed renewal of `OnceService.run` only does not count. An
+ * HTTP response waits for the replicas, too, but is sent in any case.
  */
 export interface OnceModuleOptions extends ClaimTimes, ReplicaOptions, ShutdownOptions {
   /**
-   * Longest time for which a run renews its lease, counted from the claim, ms; integer from 1 to 10 years. After this time the
-   * signal of the run fires, and the lease ends as if the process had died. So work that never ends does not hold its id forever.
-   * If `leaseMs` is longer, the lease ends after `leaseMs`. Default 3,600,000.
+   * Longest time for which `OnceService.run` renews a lease, counted from the claim, ms; integer from 1 to 10 years. After this time, the
+   * AbortSignal of the work is aborted, and the lease ends, so that work which never ends does not hold its id forever. If `leaseMs` is
+   * longer, the lease ends after `leaseMs`. Default 3,600,000.
    */
   readonly maxLeaseMs?: number;
   /**
-   * Maximum size of what is stored for an id, bytes: of a result as JSON, or of a response with status, headers and body; integer
-   * from 1 to 67,108,864 (64 MiB). Default 65,536.
+   * Maximum size of what is stored for an id, bytes; integer from 1 to 67,108,864 (64 MiB). This is a result as JSON, or a response with
+   * status, headers and body. Default 65,536.
    */
   readonly maxResultBytes?: number;
   /** Options of idempotent HTTP routes. An app that uses `@Idempotent()` does not boot without this option. */

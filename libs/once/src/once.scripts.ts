@@ -12,8 +12,7 @@ import {
   renewLua,
 } from './scripts/generated';
 
-// One process often makes many calls of `first`, `claim`, `confirm` and `renew` at the same time. So these calls are sent
-// together, in groups.
+// A process often calls `first`, `claim`, `confirm` and `renew` many times at once, so these calls may be sent together.
 
 export const firstOnce = defineScript({
   name: 'once.first',
@@ -23,12 +22,11 @@ export const firstOnce = defineScript({
   reply: (first: number) => first === 1,
 });
 
-/** Reply of the script `claim`. */
 export interface StoredReply {
   readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
   /**
-   * For `claimed`: the fence (fencing token) in 16 digits, then the end of the lease in 13 digits, ms since 1970. For
-   * `in-progress`: the time until the lease ends, ms. For `done`: the stored result. For other statuses ''.
+   * For `claimed`: the fencing token in 16 digits, then the end of the lease in 13 digits, ms since 1970. For `in-progress`: the time until
+   * the lease ends, ms. For `done`: the stored result. Otherwise ''.
    */
   readonly text: string;
 }
@@ -103,7 +101,7 @@ export interface StoredPeek {
   readonly fence: number;
   /** End of the lease, ms since 1970; 0 if the status is not `in-progress`. */
   readonly leaseEndsAtMs: number;
-  /** Time at which the key expires, ms since 1970; -1 if the key has no TTL any more, 0 if the id is unknown. */
+  /** When the key expires, ms since 1970; -1 if the key has no TTL, 0 if the id is unknown. */
   readonly expiresAtMs: number;
   readonly result: string;
 }
@@ -130,7 +128,7 @@ export const peekOnce = defineScript({
   }),
 });
 
-/** For `luanest/console`. */
+/** Reads the state of an id for `luanest/console`. */
 export const lookOnce = defineScript({
   name: 'once.look',
   ...lookLua,
@@ -152,7 +150,7 @@ export const lookOnce = defineScript({
   }),
 });
 
-/** For `luanest/console`. */
+/** Ends a claim or forgets an id for `luanest/console`. */
 export const endClaim = defineScript({
   name: 'once.end-claim',
   ...endClaimLua,

@@ -21,12 +21,10 @@ import type {
 import { Runner, Runs } from './runs/runs';
 
 /**
- * Lets only one of many callers do a piece of work, and remembers that the work is done. The app chooses an id for each piece of
- * work.
+ * Lets only one of many callers do a piece of work, and remembers that the work is done. The app chooses an id for each piece of work.
  *
- * After a crash, Redis alone cannot ensure that work runs exactly once. The system that receives the effect of the work must
- * help: pass the id to that system, so that it can ignore repeated work, or pass the fence (a number that rises with each claim),
- * so that it can refuse an earlier owner.
+ * After a crash, Redis alone cannot ensure that work runs exactly once. The system that the work changes must help: pass it the id, so that
+ * it can ignore repeated work, or the fence (a number that rises with each claim), so that it can refuse an earlier owner.
  */
 export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
@@ -45,9 +43,8 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Returns the current run. There is one inside the work that was passed to `run`, and inside a method with `@Once()`. Inside
-   * nested runs, returns the innermost run. Outside of a run, returns undefined. In the handler of a route with `@Idempotent()`,
-   * use `@CurrentOnceRun()` instead.
+   * Returns the run that the calling code belongs to: inside work that was passed to `run`, and inside a method with `@Once()`. Of nested
+   * runs, returns the innermost. Returns undefined outside of a run. In a route with `@Idempotent()`, use `@CurrentOnceRun()` instead.
    */
   current(): OnceRun | undefined {
     return this.runs.current();
@@ -70,7 +67,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * `replicas`; the errors of ScriptRegistry.run()
    */
   claim(target: string | MessageTarget, options?: RunOptions): Promise<ClaimResult>;
-  // Not `async`, because that would create one more promise for each call. An invalid call still returns a promise that rejects.
+  // An async method would create one more promise per call. For an invalid argument, the returned promise still rejects.
   claim(target: string | OnceTarget, options: RunOptions = {}): Promise<ClaimResult | Mismatch> {
     try {
       const located = locate(this.store, target);
@@ -81,9 +78,8 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Renews the lease of an owner, so that the lease ends `leaseMs` from now. Returns `lost` if the caller does not own the id.
-   * Waits for the `replicas` of the module. If too few replicas have the renewal, the call rejects. Do not rely on the renewal
-   * then: a failover may lose it.
+   * Renews the lease of an owner, so that the lease ends `leaseMs` from now. Returns `lost` if the caller does not own the id. Waits for
+   * the `replicas` of the module. If too few of them have the renewal, the call rejects, and a failover may lose the renewal.
    *
    * @param options leaseMs, ms, integer from 10 ms to 10 years; default: `leaseMs` of the module
    * @throws InvalidInputError before anything is sent; NotReplicatedError; the errors of ScriptRegistry.run()
@@ -104,8 +100,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Releases an id without marking it as done, so that the next claim gets the id. Returns `lost` if the caller does not own the
-   * id.
+   * Frees an id without marking it as done, so that another caller can claim it. Returns `lost` if the caller does not own the id.
    *
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
@@ -128,7 +123,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * ```
    */
   first(id: string, options: Pick<RunOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
-    // Not `async`, because that would create one more promise for each call, which costs throughput.
+    // An async method would create one more promise per call, which costs throughput.
     try {
       const { token, retentionMs } = options;
       return this.store.first(id, token ?? this.store.newToken(), retentionMs ?? this.options.retentionMs);
@@ -138,11 +133,10 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Reads the state of an id. Changes nothing: neither the lease nor the retention. Does not find ids that were passed to
-   * `first`.
+   * Returns the state of an id, without changing its lease or retention. Does not know ids that were passed to `first`.
    *
    * @param target an id that was passed to `run` or `claim`, a message of a handler with `@Once()`, or a request to a route with
-   * `@Idempotent()`
+   *   `@Idempotent()`
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   peek(target: string | OnceTarget): Promise<PeekResult> {
@@ -173,7 +167,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
     options: RunOptions,
     work: (run: OnceRun) => T | PromiseLike<T>,
   ): Promise<RunResult<Awaited<T>>> {
-    // Not `async`, as in `first`.
+    // Not async, for the same reason as in `first`.
     try {
       if (typeof work !== 'function')
         throw new InvalidInputError(`OnceService.run: work is ${shown(work)}. Expected a function.`);
@@ -183,19 +177,19 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
     }
   }
 
-  /** Returns the object that `luanest/console` needs. */
+  /** Returns functions for `luanest/console`. */
   [CONSOLE](): OnceConsole {
     return this.store.console();
   }
 
-  /** Remembers when the shutdown began. */
+  /** Notes that the shutdown has begun. */
   onModuleDestroy(): void {
     this.runs.beginClose();
   }
 
   /**
-   * Waits up to `drainMs` until all runs have ended, and waits until workers and consumers have ended their work. Then fires the
-   * signals of the remaining runs, and waits up to `abortGraceMs` for them.
+   * Waits up to `drainMs` until all runs have ended, and until all workers and consumers have ended their handlers. Then aborts the
+   * AbortSignals of the remaining runs, and waits up to `abortGraceMs` for them.
    */
   beforeApplicationShutdown(): Promise<void> {
     return this.runs.close();

@@ -14,11 +14,11 @@ import {
   type StoredPeek,
 } from './once.scripts';
 import type { ResolvedTerms } from './once.terms';
-// The interceptor must not import the scripts, so it imports the type of their reply from this file.
+// The interceptor must not import the scripts themselves, so it gets this type here.
 export { fenceOf, type StoredReply } from './once.scripts';
 import type { ConfirmResult, Delivery, ReleaseResult, RenewResult } from './once.types';
 
-/** Number of replicas that a write waits for, and the longest wait. With 0 replicas, the write does not wait. */
+/** Number of replicas to wait for after a write, and the longest wait. 0 replicas: no wait. */
 export type Waits = Pick<ResolvedTerms, 'replicas' | 'replicasTimeoutMs'>;
 
 export interface FullClaim extends Waits {
@@ -26,24 +26,18 @@ export interface FullClaim extends Waits {
   readonly leaseMs: number;
   readonly retentionMs: number;
   readonly delivery: Delivery;
-  /**
-   * Hash of a request's content; '' for claims that are not for a request. If the id was claimed before with another fingerprint,
-   * the claim gets `mismatch`.
-   */
+  /** Hash of the content of an HTTP request; '' for other claims. A claim with another fingerprint than the first one gets `mismatch`. */
   readonly fingerprint: string;
 }
 
 /**
- * Kind of a claim: of an id that the app has chosen, of a message with `@Once()` (`handler`), or of an HTTP request. Each kind
- * has its own Redis keys, so the same id can be claimed once for each kind.
+ * Kind of a claim. `claim`: of an id that the app has chosen; `handler`: of a message for a method with `@Once()`; `request`: of an HTTP
+ * request. Each kind has its own Redis keys, so the same id can be claimed once for each kind.
  * See DECISIONS.md: claims-of-each-kind-have-own-keys
  */
 export type ClaimKind = 'claim' | 'handler' | 'request';
 
-/**
- * Ignores an error. Used for promises that are chained only to publish an event: the caller gets the same error from the original
- * promise.
- */
+/** Ignores an error. For promises that only publish an event: the caller gets the same error from another promise. */
 const ignore = (): void => undefined;
 
 /** Reads and writes claims in Redis, for OnceService and IdempotencyInterceptor. */
@@ -67,7 +61,7 @@ export class OnceStore {
    */
   claim(key: string, claim: FullClaim): Promise<StoredReply> {
     const { token, leaseMs, retentionMs, delivery, fingerprint, replicas } = claim;
-    // The terms of the claim were checked earlier. The token is checked here.
+    // Only the token must be checked here; all other arguments were checked before.
     const args = { token: checkToken(token), leaseMs, retentionMs, delivery, fingerprint };
     const input = { keys: { claim: key }, args };
     const answer =
@@ -137,10 +131,7 @@ export class OnceStore {
     return { status };
   }
 
-  /**
-   * Releases a claim that no caller will use. Never throws: if the release fails, publishes an event, and the claim ends when its
-   * lease ends.
-   */
+  /** Releases a claim that nobody will use. Never throws: if the release fails, publishes an event, and the claim ends with its lease. */
   async giveBack(key: string, token: string): Promise<void> {
     try {
       await this.release(key, token);
@@ -154,15 +145,15 @@ export class OnceStore {
   }
 
   /**
-   * Remembers an id. The promise resolves with true for the first call with this id, and with false for later calls. Throws
-   * synchronously if an argument is invalid.
+   * Remembers an id. Resolves with true for the first call with this id, and with false for later calls. Throws synchronously if an
+   * argument is invalid.
    */
   first(id: string, token: string, retentionMs: number): Promise<boolean> {
     const args = { token: checkToken(token), retentionMs: checkRetention(retentionMs) };
     return this.registry.run(firstOnce, { keys: { first: this.keys.tag(checkId(id)).key('first') }, args });
   }
 
-  /** Returns the object that `luanest/console` needs. */
+  /** Returns functions for `luanest/console`. */
   console(): OnceConsole {
     return new OnceConsole(this.registry);
   }
@@ -172,7 +163,9 @@ export class OnceStore {
     return this.keys.tag(checkId(id)).key(kind);
   }
 
-  /** Returns the reply of a claim. If the claim was made but too few replicas have it, tries to release it, and throws. */
+  /**
+   * Returns the reply to a claim. If the claim was made, but too few replicas have it, tries to release it, and throws NotReplicatedError.
+   */
   private async releaseUnlessReplicated(
     { result, replicas }: { readonly result: StoredReply; readonly replicas: number },
     key: string,
@@ -183,14 +176,14 @@ export class OnceStore {
     throw notReplicated('claim', replicas, claim.replicas);
   }
 
-  /** Returns the options for `runAndWait`. The deadline is the usual deadline plus the wait for the replicas. */
+  /** Returns the options for `runAndWait`. The wait for the replicas is added to the usual deadline. */
   private waitOf({ replicas, replicasTimeoutMs: timeoutMs }: Waits): Parameters<ScriptRegistry['runAndWait']>[2] {
     const deadlineMs = Math.min(this.registry.deadlineMs + timeoutMs, MAX_TIMER_MS);
     return { replicas, timeoutMs, deadlineMs };
   }
 }
 
-/** Returns the reply of a renewal. @throws NotReplicatedError if the renewal has too few replicas: a failover may lose it */
+/** Returns the reply to a renewal. @throws NotReplicatedError if too few replicas have it, so that a failover may lose it */
 function renewed<Reply extends { readonly status: string }>(
   { result, replicas }: { readonly result: Reply; readonly replicas: number },
   waits: Waits,

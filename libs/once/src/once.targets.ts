@@ -3,25 +3,25 @@ import { idOf, readKey } from './idempotency/request-identity';
 import type { OnceStore } from './once.store';
 import type { OnceTarget } from './once.types';
 
-/** The longest fingerprint, bytes: a claim in Redis stores the length in four digits. */
+/** Maximum size of a fingerprint, bytes. Redis stores its length in four digits. */
 const MAX_FINGERPRINT_BYTES = 9_999;
 
-/** Place of a claim in Redis, and what was claimed. */
+/** Key of a claim in Redis, and facts about what is claimed. */
 export interface Located {
   readonly id: string;
   readonly key: string;
-  /** True for an HTTP request, whose result is a StoredResponse. */
+  /** True for an HTTP request, whose result is a stored response. */
   readonly isRequest: boolean;
-  /** Hash of a request's content; '' if the target is not a request. */
+  /** Hash of the content of an HTTP request; '' for anything else. */
   readonly fingerprint: string;
 }
 
-/** Finds the claim of a target. @throws InvalidInputError for an invalid target */
+/** Returns the key and the facts for a target. @throws InvalidInputError for an invalid target */
 export function locate(store: OnceStore, target: string | OnceTarget): Located {
   if (typeof target === 'string') return { id: target, key: store.keyOf(target), isRequest: false, fingerprint: '' };
   const { scope, id, subject, key, fingerprint = '' } = (target ?? {}) as unknown as Record<string, unknown>;
   if (isText(scope) && isText(id)) {
-    // The key is made from scope and id together, so that the same id in two scopes means two claims.
+    // The key consists of scope and id, so that the same id in two scopes can be claimed twice.
     return { id, key: store.keyOf(JSON.stringify([scope, id]), 'handler'), isRequest: false, fingerprint: '' };
   }
   const user = typeof subject === 'string' ? subject : isNumber(subject) ? String(subject) : '';

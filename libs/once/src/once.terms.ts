@@ -2,7 +2,7 @@ import type { Checks, KnownOptions, ResolvedReplicas } from '../../internal/src'
 import { MAX_DURATION_MS, MIN_LEASE_MS } from './once.input';
 import type { ClaimTerms, ClaimTimes, Delivery } from './once.types';
 
-/** Terms (times, delivery and replicas) of a claim, including those that only the module can set. */
+/** Times, delivery and replicas of a claim, including settings that only the module has. */
 export interface ResolvedTerms extends Readonly<Required<ClaimTerms>>, ResolvedReplicas {
   readonly maxLeaseMs: number;
 }
@@ -22,12 +22,12 @@ export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
 const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once'];
 
 /**
- * Checks the terms of a claim, and fills in the missing ones from the terms of the module.
+ * Checks the times, the delivery and the replicas of a claim, and fills in missing ones from the module.
  *
- * @throws the error that `checks` makes, with the option, its value and what is allowed
+ * @throws the error that `checks` creates, with the option, its value and what is allowed
  */
 export function resolveTerms(terms: ClaimTerms, module: ResolvedTerms, checks: Checks): ResolvedTerms {
-  // Each option is read by its literal name, not in a loop over names, for speed: every run calls this function.
+  // Every run calls this function. Reading each option by name is faster than a loop over names.
   const { leaseMs, retentionMs, delivery } = terms;
   const { maxLeaseMs, replicas, replicasTimeoutMs } = module;
   return {

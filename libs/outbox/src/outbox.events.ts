@@ -7,26 +7,29 @@ export interface OutboxEvents {
     readonly table: string;
     readonly tasks: number;
     readonly messages: number;
-    /** Age of the oldest of these rows when they were read from the table, ms, by the database's clock. */
+    /** Age of the oldest of these rows when it was read from the table, ms by the clock of the database. */
     readonly lagMs: number;
   };
 
   /**
-   * A row was set aside: it stays in the table, and is not sent again until you call `retry`. Either Redis or this process has refused
-   * the row, or nobody knows whether the row took effect.
+   * A row was set aside: it stays in the table, but is not sent again until you call `retry`. Either Redis or this process has refused it,
+   * or it is unknown if the row took effect.
    */
   readonly rowFailed: {
     readonly table: string;
     readonly id: string;
     readonly kind: 'task' | 'message';
     readonly target: string;
-    /** True if nobody knows whether the row took effect in Redis, and the row is too old to be sent again. False if the row was refused. */
+    /**
+     * True if it is unknown whether the row took effect in Redis, and the row is too old to be sent again safely. False if the row was
+     * refused.
+     */
     readonly undecided: boolean;
-    /** Error for which the row was refused; undefined if `undecided` is true. */
+    /** Reason why the row was refused; undefined if `undecided` is true. */
     readonly error?: unknown;
   };
 
-  /** A call to Redis or to the database failed. The relay (the loop that sends the rows) repeats the call. */
+  /** A call to Redis or to the database failed. The loop that sends the rows will repeat it. */
   readonly callFailed: {
     readonly table: string;
     /** `send`: a call to Redis failed, or a stream is full. `round`: a call to the database failed. */

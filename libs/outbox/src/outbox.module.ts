@@ -5,9 +5,9 @@ import { constructed, defineLuanestModule } from '../../internal/src';
 import { resolveOptions, type OutboxModuleOptions, type ResolvedOutboxOptions } from './outbox.options';
 import { OutboxService } from './outbox.service';
 
-/** Settings of the module that are not options, because `forRootAsync` needs them before its factory runs. */
+/** Settings of OutboxModule that Nest needs before it knows the options. */
 export interface OutboxModuleExtras {
-  /** True if every module of the app can inject the service without an import. Default true. */
+  /** True: every module of the app can inject OutboxService without importing OutboxModule. Default true. */
   readonly isGlobal?: boolean;
 }
 

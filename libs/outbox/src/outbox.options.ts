@@ -6,18 +6,17 @@ export interface OutboxModuleOptions {
   /** The app's database. */
   readonly database: OutboxDatabase;
   /**
-   * Name of the SQL table that holds the outbox, with or without its schema, such as `shop.outbox`. The names of the table and of the
-   * schema each begin with a letter or `_`; up to 49 letters, digits or `_` may follow. Upper and lower case differ. Default
-   * `luanest_outbox`.
+   * Name of the SQL table that holds the outbox, with or without its schema, such as `shop.outbox`. Both names begin with a letter or `_`,
+   * and have up to 50 letters, digits and `_`. Upper and lower case differ. Default `luanest_outbox`.
    */
   readonly table?: string;
   /** True if this process sends the rows of the table to Redis. Default true. */
   readonly relay?: boolean;
   /** Pause between two queries for new rows, ms; integer from 10 to 2^31 - 1. Default 500. */
   readonly pollMs?: number;
-  /** Maximum number of rows that are read and sent at once (a round); integer from 1 to 1,000. Default 100. */
+  /** Maximum number of rows that are read and sent together; integer from 1 to 1,000. Default 100. */
   readonly batch?: number;
-  /** Longest time that shutdown waits until the rows that are being sent are finished, ms; integer from 0 to 2^31 - 1. Default 10,000. */
+  /** Longest time that a shutdown waits for the rows that are being sent, ms; integer from 0 to 2^31 - 1. Default 10,000. */
   readonly drainMs?: number;
 }
 

@@ -7,29 +7,29 @@ import { type MarkedRow, type Outcomes, type OutboxTable, UNDECIDED } from './ou
 import type { SqlQuery } from './outbox.types';
 
 /**
- * First and longest pause after a failed call to Redis, ms. Each target (a queue with the name of its task, or a stream) has its own
+ * First and longest pause after a failed call to Redis, ms. Each target of rows, such as a stream or a task name in a queue, has its own
  * pause.
  */
 const PAUSES_MS = [100, 5_000] as const;
 /** Longest pause after a failed call to the database, ms. */
 const LONGEST_REST_MS = 30_000;
-/** Time after which a round sends no further row, ms, so that its transactions are short. */
+/** A round sends no further row after this time, ms, so that its database transactions stay short. */
 const ROUND_MS = 5_000;
-/** Longest time that a relay waits for its second connection to the database, ms. */
+/** Longest time to wait for the second connection to the database, ms. */
 const CONNECTION_MS = 10_000;
-/** Pause before the same kind of failure is logged again, ms. */
+/** The same kind of failure is logged again after this time at the earliest, ms. */
 const LOG_AGAIN_MS = 60_000;
 const MAX_ERROR_CHARS = 1_000;
 
 /**
- * Sends the rows of the outbox table. In each round, it reads up to `batch` rows, sends them, and deletes the rows that were sent.
+ * Sends the rows of the outbox table to Redis, in rounds. A round reads up to `batch` rows, sends them, and deletes those that were sent.
  * See DECISIONS.md: mark-send-delete
  */
 export class Relay {
   private readonly logger = new Logger('Outbox');
   /**
-   * Pauses of the targets whose calls failed, by `kind:target`: the end of the pause by `time.monotonicMs()`, and its length, ms. Rows
-   * of these targets are not read during the pause.
+   * Targets whose last call failed, as `kind:target`, with the end of their pause by `time.monotonicMs()` and its length, ms. Their rows
+   * are not read during the pause.
    */
   private readonly paused = new Map<string, { readonly untilMs: number; readonly pauseMs: number }>();
   private readonly loggedAt = new Map<string, number>();
@@ -49,13 +49,13 @@ export class Relay {
     if (!this.closing) this.running ??= this.run();
   }
 
-  /** Begins the next round at once, or directly after the current round. */
+  /** Starts the next round at once, or right after the current one. */
   wake(): void {
     this.woken = true;
     this.endRest?.();
   }
 
-  /** Waits until the current round has ended, at most `drainMs`. After that, the relay sends nothing. */
+  /** Ends the loop, and waits for the current round, at most `drainMs`. No row is sent after that. */
   async close(): Promise<void> {
     this.closing = true;
     this.wake();
@@ -79,14 +79,14 @@ export class Relay {
     }
   }
 
-  /** Sends the next rows. @returns true if the table may have more rows to send */
+  /** Reads and sends the next rows. @returns true if the table may have more rows to send */
   private async round(): Promise<boolean> {
     const now = time.monotonicMs();
     const paused = [...this.paused].filter(([, { untilMs }]) => untilMs > now).map(([target]) => target);
     let more = false;
     await this.locked(paused, async () => {
-      // The time of the sending is committed before the first call to Redis. So after a crash, the next relay knows that the row may
-      // have been sent. See DECISIONS.md: mark-send-delete
+      // The time of sending is committed before the first call to Redis. So after a crash, it is known that these rows may have been sent.
+      // See DECISIONS.md: mark-send-delete
       const { rows, mark } = await this.second((query) => this.table.mark(query, paused, this.options.batch));
       const outcomes = await this.send(rows, time.monotonicMs());
       if (this.stopped) return;
@@ -98,8 +98,8 @@ export class Relay {
   }
 
   /**
-   * Runs `work` while another transaction holds the lock of the table. `work` runs outside the function of that transaction. Otherwise
-   * an app whose database library passes on the current transaction implicitly would run the statements of `work` in it.
+   * Runs `work` while another transaction holds the lock of the table. `work` is not called inside the callback of that transaction,
+   * because some database libraries would then run its statements in the same transaction.
    * See DECISIONS.md: lock-transaction-is-separate
    */
   private async locked(paused: readonly string[], work: () => Promise<void>): Promise<void> {
@@ -154,7 +154,7 @@ export class Relay {
     });
   }
 
-  /** Sends rows. Rows of one lane (see `OutboxSender.laneOf`) are sent one after the other, different lanes at the same time. */
+  /** Sends rows to Redis. Rows that must keep their order are sent one after the other, all others at the same time. */
   private async send(rows: readonly MarkedRow[], readAtMs: number): Promise<Outcomes> {
     const outcomes: Outcomes = { sent: [], failed: [], unsent: [] };
     const lanes = new Map<string, MarkedRow[]>();
@@ -203,7 +203,7 @@ export class Relay {
     if (result.status !== 'kept') return;
     const last = this.paused.get(name);
     const now = time.monotonicMs();
-    // Several lanes of one target may fail at the same time. Only the first failure makes the pause longer.
+    // Several rows of one target may fail at the same time. Only the first failure makes the pause longer.
     if (last === undefined || last.untilMs <= now) {
       const pauseMs = last === undefined ? PAUSES_MS[0] : Math.min(2 * last.pauseMs, PAUSES_MS[1]);
       this.paused.set(name, { untilMs: now + pauseMs, pauseMs });
@@ -264,7 +264,7 @@ function codeOf(error: unknown): string {
   return error instanceof LuanestError ? error.code : 'its payload or options are not JSON';
 }
 
-/** Returns the text of an error for the column `error`, without NUL and unpaired surrogates: PostgreSQL cannot store these. */
+/** Returns the text of an error for the column `error`, without NUL and unpaired surrogates, which PostgreSQL cannot store. */
 function errorText(error: unknown): string {
   return oneLine(`${codeOf(error)}: ${messageOf(error)}`)
     .slice(0, MAX_ERROR_CHARS)

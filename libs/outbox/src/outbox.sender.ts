@@ -6,15 +6,14 @@ import { outboxInput, type MarkedRow, type NewRow } from './outbox.table';
 import type { OutboxMessageOptions, OutboxTaskOptions } from './outbox.types';
 
 const DAY_MS = 86_400_000;
-/** Codes of errors that a repeated call would have again. */
+/** Error codes which show that sending the same row again would fail again. */
 const REFUSED = ['INVALID_INPUT', 'INVALID_OPTION', 'INVALID_CALL', 'INVALID_KEY', 'CROSS_SLOT', 'TASK_TOO_LARGE'];
-/** Codes of errors after which it is certain that the call had no effect. */
+/** Error codes which prove that a call had no effect. */
 const NO_EFFECT = ['NOT_SENT', 'SCRIPT_REFUSED', 'CLOSED', 'SETUP', 'SCRIPT_NOT_REGISTERED'];
 
 type Task = Parameters<DelayedTaskService['schedule']>[0];
 type AnyStream = Parameters<StreamConsumerService['publish']>[0];
 
-/** The column `options` of a row, parsed from JSON. */
 interface Stored {
   readonly retainMs: number;
   /** Options of the task, including its id. */
@@ -24,8 +23,8 @@ interface Stored {
 }
 
 /**
- * Result of sending a row. `kept`: the row stays in the table and is sent again; `effect` is false if it is certain that the call had
- * no effect.
+ * Result of sending a row. `kept`: the row stays in the table, and is sent again later; `effect` is false if the call certainly had no
+ * effect.
  */
 export type SendResult =
   | { readonly status: 'sent' }
@@ -33,7 +32,7 @@ export type SendResult =
   | { readonly status: 'kept'; readonly error: unknown; readonly effect: boolean };
 
 /**
- * Makes rows from the calls of OutboxService, and calls DelayedTaskService or StreamConsumerService with the data of a row.
+ * Makes a row from a call of OutboxService, and later makes the call of DelayedTaskService or StreamConsumerService from the row.
  * See DECISIONS.md: rows-hold-public-options
  */
 export class OutboxSender {
@@ -75,8 +74,8 @@ export class OutboxSender {
   }
 
   /**
-   * Returns the name of the row's lane. Rows of one lane are sent one after the other. Rows of one task are a lane, as are messages of
-   * a stream with the same key. A message without a key has a lane of its own.
+   * Returns a name that is the same for rows that must keep their order: rows of one task id, and messages of a stream with the same key.
+   * These are sent one after the other.
    */
   laneOf({ id, kind, target, options }: NewRow): string {
     try {
@@ -84,12 +83,12 @@ export class OutboxSender {
       if (task) return JSON.stringify([kind, task.queue, task.id]);
       return message?.key === undefined ? id : JSON.stringify([kind, target, message.key]);
     } catch {
-      // The options are invalid. `send` will fail for the same reason and report it.
+      // The options of this row are damaged. `send` fails for the same reason, and reports it.
       return id;
     }
   }
 
-  /** Returns for how long after it was first sent a row may be sent again, ms. See DECISIONS.md: half-of-the-retention */
+  /** Returns how long a row may be sent again after it was first sent, ms. See DECISIONS.md: half-of-the-retention */
   repeatableMs({ options }: NewRow): number {
     try {
       return readStored(options).retainMs / 2;
@@ -123,14 +122,14 @@ export class OutboxSender {
   ): Promise<void> {
     const tasks = this.need(this.tasks, 'DelayedTaskModule');
     if (task === undefined) throw outboxInput.error('The options of the row are not those of a task.');
-    // Another process may have this queue, such as a process with a newer version of the app.
+    // This process does not know the queue. Another one may, such as a process with a newer version of the app.
     if (!tasks[OUTBOX]().has(task.queue)) {
       throw new SetupError(
         `DelayedTaskModule of this process has no queue ${task.queue}. Add it to the option queues.`,
       );
     }
     const { delayMs, ...options } = task;
-    // The delay is rounded up, so that the task never runs too early.
+    // Rounding up keeps the task from running too early.
     const left = delayMs === undefined ? {} : { delayMs: Math.max(0, Math.ceil(delayMs - ageMs - sinceMs)) };
     await tasks.schedule(target.slice(target.indexOf('/') + 1), payload, { ...options, ...left, ...operation });
   }
@@ -158,7 +157,6 @@ export class OutboxSender {
   }
 }
 
-/** Error: the stream was full, so the message of a row was not added. */
 class StreamFull extends Error {}
 
 function readStored(options: string): Stored {

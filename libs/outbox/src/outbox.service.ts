@@ -34,9 +34,9 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
   /**
    * Schedules a task in a transaction of the caller. The task is scheduled if, and only if, the transaction commits.
    *
-   * @param query runs a statement in that transaction
+   * @param query function that runs an SQL statement in that transaction
    * @param task name or definition of the task, as for `DelayedTaskService.schedule`
-   * @param options the options of `DelayedTaskService.schedule`, without `operationId`. `delayMs` begins at this call
+   * @param options the options of `DelayedTaskService.schedule`, without `operationId`. `delayMs` is counted from this call
    * @returns `id` of the row, and `taskId`, the id that the task will have
    * @throws InvalidInputError, before anything is written; SetupError without DelayedTaskModule; the error of `query`
    *
@@ -73,10 +73,10 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
   }
 
   /**
-   * Publishes a message in a transaction of the caller. The message is published if, and only if, the transaction commits. Messages of
-   * a stream with the same `key` keep their order if each transaction calls `publish` after the transaction before it has committed.
+   * Publishes a message in a transaction of the caller. The message is published if, and only if, the transaction commits. Messages of a
+   * stream with the same `key` keep their order if each transaction calls `publish` after the transaction before it has committed.
    *
-   * @param query runs a statement in that transaction
+   * @param query function that runs an SQL statement in that transaction
    * @param options `key` and `operationRetentionMs` of the message
    * @returns `id` of the row, which is the `operationId` of the message
    * @throws InvalidInputError and InvalidOptionError, before anything is written; SetupError without StreamConsumerModule; the error of
@@ -95,17 +95,17 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
   }
 
   /**
-   * Sends the rows that wait now, if this process has a relay (the option `relay`). Call `wake` after a commit, so that the new rows do
-   * not wait for `pollMs`.
+   * Sends the waiting rows at once, if this process sends rows (option `relay`). Call `wake` after a commit, so that the new rows do not
+   * wait for `pollMs`.
    */
   wake(): void {
     this.relay.wake();
   }
 
   /**
-   * Returns the number of rows in each state. The query reads the whole table.
+   * Returns the number of rows in each state. This reads the whole table.
    *
-   * @param query runs a statement in a transaction of the caller. Default: the call opens its own transaction
+   * @param query function that runs an SQL statement in a transaction of the caller. Default: the call opens its own transaction
    * @throws the errors of the database
    */
   stats(query?: SqlQuery): Promise<OutboxStats> {
@@ -128,11 +128,11 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
   }
 
   /**
-   * Lets rows that were set aside wait again, so that they are sent. An undecided row may have taken effect already, and may then take
-   * effect a second time. So check its effect first.
+   * Sends rows again that were set aside. An undecided row may have taken effect already, and would then take effect twice, so check its
+   * effect first.
    *
    * @param ids ids of rows, from `list`
-   * @returns the number of rows that now wait again. Ids of other rows are ignored
+   * @returns the number of rows that will be sent again. Ids of other rows are ignored
    * @throws InvalidInputError; the errors of the database
    */
   async retry(ids: readonly string[]): Promise<number> {
@@ -141,22 +141,28 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
     return retried;
   }
 
-  /** Deletes rows that were set aside. Has the parameter and the errors of `retry`. @returns the number of rows that were deleted */
+  /**
+   * Deletes rows that were set aside.
+   *
+   * @param ids ids of rows, from `list`
+   * @returns the number of deleted rows
+   * @throws InvalidInputError; the errors of the database
+   */
   drop(ids: readonly string[]): Promise<number> {
     return this.options.database.transaction((query) => this.table.drop(query, ids));
   }
 
-  /** Starts the relay, unless `relay` is false. */
+  /** Starts to send rows, unless `relay` is false. */
   onApplicationBootstrap(): void {
     if (this.options.relay) this.relay.start();
   }
 
-  /** Stops the relay: it reads no more rows. `beforeApplicationShutdown` waits until the rows that are being sent are finished. */
+  /** Stops sending rows. `beforeApplicationShutdown` waits for the rows that are being sent. */
   onModuleDestroy(): void {
     this.closing ??= draining(this.relay.close());
   }
 
-  /** Waits until the relay has stopped, at most `drainMs`. */
+  /** Waits for the rows that are being sent, at most `drainMs`. */
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;

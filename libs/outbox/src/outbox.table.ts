@@ -2,13 +2,16 @@ import { Checks, InvalidInputError, SetupError, shown, type Page } from '../../i
 import { checkTable } from './outbox.options';
 import type { OutboxRow, OutboxStats, SqlQuery } from './outbox.types';
 
-/** First key of PostgreSQL's advisory lock that a relay takes: the letters `luan` as a number. The second key is the oid of the table. */
+/**
+ * First key of the PostgreSQL advisory lock under which rows are sent: the letters `luan` as a number. The second key is the oid of the
+ * table.
+ */
 const LOCK = 0x6c_75_61_6e;
-/** Start of the text in the column `error`, for a row of which nobody knows whether it took effect. */
+/** Beginning of the column `error` of a row for which it is unknown whether it took effect. */
 export const UNDECIDED = 'UNDECIDED:';
 /**
- * SQL that makes PostgreSQL end the current transaction after a minute without a statement. Otherwise, if the machine of a relay fails,
- * PostgreSQL may notice this only after two hours or more, and keep the locks of the relay until then.
+ * SQL that makes PostgreSQL end the current transaction after a minute without a statement. Otherwise the lock of a machine that failed
+ * could stay for two hours or more.
  */
 const LIMITED = `set_config('idle_in_transaction_session_timeout', '60000', true)`;
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
@@ -20,7 +23,7 @@ export const outboxInput = new Checks('OutboxService', (message) => new InvalidI
 /** A row to write. */
 export type NewRow = Pick<OutboxRow, 'id' | 'kind' | 'target' | 'payload' | 'options'>;
 
-/** A row that was read to be sent, after the time of the sending was noted in the table. */
+/** A row that is about to be sent. The table has the time of sending already. */
 export interface MarkedRow extends NewRow {
   readonly seq: string;
   /** Time since the row was written, ms. */
@@ -29,15 +32,15 @@ export interface MarkedRow extends NewRow {
   readonly sentMs: number | undefined;
 }
 
-/** Outcomes of the rows that were sent together. */
+/** Result for each of the rows that were sent together. */
 export interface Outcomes {
   readonly sent: MarkedRow[];
   readonly failed: { readonly row: MarkedRow; readonly error: string }[];
-  /** Rows that were sent for the first time or not at all, and certainly had no effect. */
+  /** Rows that certainly had no effect yet. */
   readonly unsent: MarkedRow[];
 }
 
-/** A row that the driver returned. The statements below cast all columns to text, since drivers return other types in different forms. */
+/** A row as a database driver returns it. The statements cast all columns to text, because drivers represent other types differently. */
 type Row = Readonly<Record<string, string | null | undefined>>;
 
 /**
@@ -71,7 +74,7 @@ function quoted(table: string): string {
     .join('.');
 }
 
-/** Runs the SQL statements on the table of an outbox. See DECISIONS.md: only-text-in-sql */
+/** Runs the SQL statements on the outbox table. See DECISIONS.md: only-text-in-sql */
 export class OutboxTable {
   private readonly name: string;
 
@@ -87,10 +90,10 @@ export class OutboxTable {
   }
 
   /**
-   * Takes the lock of the table until the transaction ends. Does not take it if there is no row to send, or if another relay has the
-   * lock.
+   * Takes the lock of the table until the transaction ends. Does not take it if no row must be sent, or if another process has the lock.
+   * Returns true if it has taken the lock.
    *
-   * @param paused targets, as `kind:target`, whose rows do not count
+   * @param paused targets whose rows do not count, as `kind:target`
    */
   async lock(query: SqlQuery, paused: readonly string[]): Promise<boolean> {
     const rows = await read(
@@ -108,11 +111,11 @@ export class OutboxTable {
   }
 
   /**
-   * Returns the next rows to send, in their order, and sets the column `first_sent_at` of those that were not sent yet (the mark). If a
-   * row has a mark, this mark is changed by a microsecond. So the relay that wrote it no longer recognizes it, and does not remove it:
-   * see `settle`.
+   * Returns the next rows to send, in order, and stores the time of sending as a mark in `first_sent_at` of those that were never sent. A
+   * mark that exists is moved by a microsecond. If the process that wrote it is still alive, it no longer recognizes its mark, and leaves
+   * the row alone (see `settle`).
    *
-   * @returns `mark` is the time that was written, for `settle`
+   * @returns `mark` is the time that was stored, for `settle`
    */
   async mark(
     query: SqlQuery,
@@ -142,9 +145,9 @@ export class OutboxTable {
   }
 
   /**
-   * Deletes the rows that were sent, sets aside the rows that failed, and removes the marks of unsent rows.
+   * Deletes the rows that were sent, sets aside those that failed, and removes the marks of rows that certainly had no effect.
    *
-   * @param mark the time that `mark` returned
+   * @param mark the time that `mark` has returned
    */
   async settle(query: SqlQuery, { sent, failed, unsent }: Outcomes, mark: string): Promise<void> {
     const seqs = (rows: readonly MarkedRow[]): string => JSON.stringify(rows.map(({ seq }) => seq));
@@ -157,7 +160,8 @@ export class OutboxTable {
       );
     }
     if (unsent.length > 0) {
-      // If this relay lost its connection, it lost the lock, and another relay may have sent the row. The mark then differs, and stays.
+      // If this process has lost its connection, it has lost the lock, and another process may have sent the row. The mark of the row then
+      // differs, and stays.
       await query(
         `UPDATE ${this.name} SET first_sent_at = NULL WHERE seq IN (${LIST}::bigint) AND first_sent_at = $2::text::timestamptz`,
         [seqs(unsent), mark],
@@ -184,7 +188,6 @@ export class OutboxTable {
     };
   }
 
-  /** @throws InvalidInputError */
   async list(
     query: SqlQuery,
     options: { readonly state: RowState; readonly limit?: number; readonly cursor?: string },
@@ -214,7 +217,7 @@ export class OutboxTable {
     return rows.length > limit ? { items, nextCursor: String(rows[limit - 1]?.seq) } : { items };
   }
 
-  /** Lets rows that were set aside wait again. @returns the number of these rows @throws InvalidInputError */
+  /** Sends rows again that were set aside. @returns the number of these rows @throws InvalidInputError */
   retry(query: SqlQuery, ids: readonly string[]): Promise<number> {
     const change = `UPDATE ${this.name} SET first_sent_at = NULL, failed_at = NULL, error = NULL`;
     return changeFailed(query, change, ids);
@@ -234,7 +237,7 @@ const STATES: Readonly<Record<RowState, string>> = {
   undecided: `failed_at IS NOT NULL AND error LIKE '${UNDECIDED}%'`,
 };
 
-/** Returns an SQL expression that converts a timestamp or an interval into ms, as text. */
+/** Returns the SQL expression that converts a timestamp or an interval to ms, as text. */
 function MS(sql: string): string {
   return `floor(extract(epoch FROM ${sql}) * 1000)::bigint::text`;
 }
@@ -242,7 +245,7 @@ function MS(sql: string): string {
 async function changeFailed(query: SqlQuery, change: string, ids: readonly string[]): Promise<number> {
   outboxInput.list('ids', ids, 'an array of ids of rows');
   ids.forEach((id, i) => outboxInput.text(`ids[${i}]`, id, UUID, 'the id of a row'));
-  // The change is wrapped in a SELECT, since TypeORM returns the result of an UPDATE in another form.
+  // TypeORM returns the result of an UPDATE in another form than other libraries, so the UPDATE is wrapped in a SELECT.
   const [row] = await read(
     query,
     `WITH changed AS (${change} WHERE failed_at IS NOT NULL AND id::text IN (${LIST}) RETURNING 1)

@@ -7,47 +7,47 @@ import type { PublishOptions } from 'luanest/stream-consumer';
  */
 export type SqlQuery = (sql: string, params: string[]) => Promise<unknown>;
 
-/** The app's database. It is used by the relay, which sends the rows of the outbox, and by `stats`, `list`, `retry` and `drop`. */
+/** Access to the app's PostgreSQL database, for sending the rows of the outbox, and for `stats`, `list`, `retry` and `drop`. */
 export interface OutboxDatabase {
   /**
-   * Runs `work` in a new transaction on a connection of its own. Commits when the promise of `work` resolves, rolls back when the
-   * promise rejects, and returns the outcome of `work`. Use the isolation level READ COMMITTED: at a stricter level, transactions of
-   * the relay may fail and are repeated. The relay uses two connections at the same time.
+   * Runs `work` in a new transaction on a connection of its own. Commits when the promise of `work` resolves, rolls back when it rejects,
+   * and returns the result of `work`. Use the isolation level READ COMMITTED; at a stricter level, transactions may fail, and are then
+   * repeated. Sending rows takes two connections at the same time.
    */
   transaction<T>(work: (query: SqlQuery) => Promise<T>): Promise<T>;
 }
 
 interface Retention {
   /**
-   * How long Redis remembers that the row was sent, ms; integer from 60,000 to 2^31 - 1; default 1 day. If it is unknown whether the
-   * row took effect, luanest sends the row again, but only during the first half of this time.
+   * How long Redis remembers that the row was sent, ms; integer from 60,000 to 2^31 - 1; default 1 day. While it is unknown if the row took
+   * effect, the row is sent again, but only during the first half of this time.
    */
   readonly operationRetentionMs?: number;
 }
 
-/** Options of `OutboxService.schedule`. `delayMs` begins at the call of `schedule`, by the database's clock. */
+/** Options of `OutboxService.schedule`. `delayMs` is counted from that call, by the clock of the database. */
 export type OutboxTaskOptions = Omit<ScheduleOptions, 'operationId' | 'operationRetentionMs'> & Retention;
 
 /** Options of `OutboxService.publish`. */
 export type OutboxMessageOptions = Omit<PublishOptions, 'operationId' | 'operationRetentionMs'> & Retention;
 
-/** A row of the outbox: a task or a message that waits to be sent, or was set aside. */
+/** A row of the outbox table: a task or a message that waits to be sent, or was set aside. */
 export interface OutboxRow {
   readonly id: string;
   readonly kind: 'task' | 'message';
   /** Queue and name of the task, as `queue/name`, or the name of the stream. */
   readonly target: string;
-  /** JSON text. */
+  /** Payload as JSON. */
   readonly payload: string;
-  /** JSON text. */
+  /** Options of the task or message, as JSON. */
   readonly options: string;
-  /** When the row was written. All times of the row are ms since 1970, by the database's clock. */
+  /** When the row was written. All times of a row are ms since 1970 by the clock of the database. */
   readonly createdAtMs: number;
-  /** When the row was first sent. undefined if it was not sent, or if it is certain that no attempt to send it had an effect. */
+  /** When the row was first sent; undefined if it was not sent, or if sending it certainly had no effect. */
   readonly firstSentAtMs: number | undefined;
-  /** When the row was set aside; undefined while it waits. */
+  /** When the row was set aside; undefined if it waits to be sent. */
   readonly failedAtMs: number | undefined;
-  /** Code and text of the error for which the row was set aside; undefined while it waits. */
+  /** Code and text of the error because of which the row was set aside; undefined if it waits to be sent. */
   readonly error: string | undefined;
 }
 
@@ -57,8 +57,8 @@ export interface OutboxStats {
   readonly waiting: number;
   /** Age of the oldest waiting row, ms; undefined if no row waits. */
   readonly oldestMs: number | undefined;
-  /** Number of rows that were refused. They are not sent again until you call `retry`. */
+  /** Number of rows that were refused. They stay in the table, and are not sent again until you call `retry`. */
   readonly failed: number;
-  /** Number of rows of which nobody knows whether they took effect. They are not sent again until you call `retry`. */
+  /** Number of rows for which it is unknown whether they took effect. They are not sent again until you call `retry`. */
   readonly undecided: number;
 }

@@ -17,26 +17,26 @@ import { eventStream, requestStream, routeOf, type EventPayload, type PacketMeta
 import { StreamRecord } from './transport.record';
 import { repliesOf, type ReplyPacket } from './transport.replies';
 
-/** Pause before the next attempt to subscribe to replies, ms. Used only while requests wait for a reply. */
+/** Pause before the client subscribes to replies again after a failure, ms. The client does this only while requests wait. */
 const LISTEN_AGAIN_MS = 500;
 
 /** A request that waits for its reply. */
 interface Pending {
-  /** True once the client has begun to send the request, so that the request may be in Redis. */
+  /** True once the client has begun to send the request, so that Redis may have it. */
   sent: boolean;
-  /** Number of the part of the reply that comes next, from 0. */
+  /** Number of the part of the reply that should come next, from 0. */
   part: number;
   readonly pattern: string;
   readonly timer: Timer;
   readonly callback: (packet: WritePacket) => void;
 }
 
-/** A subscription to the pub/sub channel on which this client gets replies. `ready` resolves with a function that ends it. */
+/** A subscription to the Pub/Sub channel with the replies for this client. `ready` resolves with a function that ends it. */
 interface Listening {
   readonly ready: Promise<() => void>;
 }
 
-/** Converts a packet of Nest into the payload and the options of a publish. */
+/** Makes the payload and the options of a publish from a packet of Nest. */
 function publishOf(packet: ReadPacket): {
   readonly payload: EventPayload;
   readonly options: PublishOptions | undefined;
@@ -47,7 +47,7 @@ function publishOf(packet: ReadPacket): {
   return { payload, options: record?.options };
 }
 
-/** ClientProxy of Nest that emits events and sends requests to microservices with a StreamServer. */
+/** Client proxy for Nest microservices that use StreamServer: `emit` publishes events, `send` makes requests. */
 export class StreamClient
   extends ClientProxy<Record<string, never>, 'connected' | 'disconnected'>
   implements OnApplicationShutdown
@@ -62,7 +62,6 @@ export class StreamClient
   private listenTimer: Timer | undefined;
   private requests = 0;
 
-  /** @throws InvalidOptionError */
   constructor(options: StreamClientOptions) {
     super();
     ({ streams: this.streams, timeoutMs: this.timeoutMs } = resolveClient(options));
@@ -70,14 +69,14 @@ export class StreamClient
     this.channel = repliesOf(this.registry, this.name);
   }
 
-  /** Does nothing: the client uses the connection of the ScriptRegistry. It subscribes to replies at the first request. */
+  /** Does nothing, because the client uses the connection of the ScriptRegistry. It subscribes to replies at the first request. */
   async connect(): Promise<void> {
     return Promise.resolve();
   }
 
   /**
-   * Unsubscribes from replies, and fails the requests that wait. A later request subscribes again. Nest calls `close` when the app
-   * closes.
+   * Unsubscribes from replies, and fails the requests that wait for one. A later request subscribes again. Nest calls this method when the
+   * app closes.
    */
   close(): void {
     time.clearTimer(this.listenTimer);
@@ -90,7 +89,7 @@ export class StreamClient
     this.close();
   }
 
-  /** Always throws: this client has no events. @throws Error */
+  /** Always throws, because this client has no connection events. @throws Error */
   override on(): never {
     throw new Error('StreamClient has no events. Subscribe to its status.');
   }
@@ -100,7 +99,7 @@ export class StreamClient
     return this.streams as T;
   }
 
-  /** Publishes an event. Returns the result of the publish, which the observable of `emit` then has as its value. */
+  /** Publishes an event. Its result becomes the value of the Observable that `emit` returns. */
   protected async dispatchEvent<T = PublishResult>(packet: ReadPacket): Promise<T> {
     const { payload, options } = publishOf(packet);
     return (await this.add(eventStream(packet.pattern as MsPattern), payload, options)) as T;
@@ -165,7 +164,7 @@ export class StreamClient
     );
   }
 
-  /** Subscribes again after the connection was lost, if requests still wait for replies. */
+  /** Subscribes again after a lost connection, if requests still wait for replies. */
   private listenAgain(): void {
     if (this.pending.size === 0) return;
     this.listen().catch(() => {
@@ -181,7 +180,7 @@ export class StreamClient
     }
     const { id, part, err, response, isDisposed } = JSON.parse(text) as ReplyPacket;
     const request = this.pending.get(id);
-    // Ignored: this part came before, or the caller no longer waits.
+    // This part of the reply has arrived before, or nobody waits for the reply any more.
     if (!request || part < request.part) return;
     if (part > request.part) return this.fail(id, 'A part of the reply was lost.');
     request.part += 1;
@@ -189,7 +188,7 @@ export class StreamClient
     else request.callback({ response });
   }
 
-  /** Ends a request with an error, because its reply will not come or is incomplete. */
+  /** Fails a request whose reply will not come, or is incomplete. */
   private fail(id: string, why: string): void {
     const request = this.pending.get(id);
     if (!request) return;

@@ -15,8 +15,8 @@ export class StreamContext extends BaseRpcContext<[message: StreamMessage<EventP
   }
 
   /**
-   * Fires when the signal of `StreamMessage` fires. For a request, it also fires when the client no longer waits, with a TimeoutError
-   * as the reason. When it fires, StreamServer unsubscribes from the observable that the handler returned.
+   * AbortSignal that is aborted together with the signal of the StreamMessage. For a request, also when the client no longer waits, with a
+   * TimeoutError as the reason. StreamServer then unsubscribes from the Observable that the handler has returned.
    */
   get signal(): AbortSignal {
     return this.args[1];
@@ -27,7 +27,10 @@ export class StreamContext extends BaseRpcContext<[message: StreamMessage<EventP
     return isEventStream(this.message.stream);
   }
 
-  /** Returns the metadata that the client added with `setOnDispatchHook` of Nest 12, such as a trace id; undefined if there is none. */
+  /**
+   * Returns the metadata of the message, such as a trace id, which a client adds with `setOnDispatchHook` of Nest 12; undefined if there is
+   * none.
+   */
   getMetadata(): Readonly<Record<string, string>> | undefined {
     return this.message.payload.metadata;
   }

@@ -4,10 +4,7 @@ import type { WorkOptions } from '../../worker/src';
 
 /** Options of StreamServer. */
 export interface StreamServerOptions {
-  /**
-   * The app's StreamConsumerService, which `StreamConsumerModule` provides. The options of the module are the defaults for all
-   * patterns.
-   */
+  /** The app's StreamConsumerService, which StreamConsumerModule provides. The options of that module are the defaults for all patterns. */
   readonly streams: StreamConsumerService;
   /**
    * Name of this microservice; 1 to 100 letters, digits, `.`, `_`, `:` or `-`. Every microservice gets all events of its patterns. If
@@ -18,24 +15,21 @@ export interface StreamServerOptions {
 
 /** Options of StreamClient. */
 export interface StreamClientOptions {
-  /** The app's StreamConsumerService, which `StreamConsumerModule` provides. */
+  /** The app's StreamConsumerService, which StreamConsumerModule provides. */
   readonly streams: StreamConsumerService;
   /** Longest time that `send` waits until the reply is complete, ms; integer from 1 to 2^31 - 1. Default 30,000. */
   readonly timeoutMs?: number;
 }
 
-/**
- * Options of one `@EventPattern`, passed as the argument `extras` of the decorator. A missing option has the value of
- * StreamConsumerModule.
- */
+/** Options of one event handler: the argument `extras` of `@EventPattern`. The defaults are the options of StreamConsumerModule. */
 export interface StreamEventExtras extends WorkOptions {
   /** True if events with the same key are handled one after the other, also across processes and retries. Default false. */
   readonly ordered?: boolean;
 }
 
 /**
- * Options of one `@MessagePattern`, passed as the argument `extras` of the decorator. There are no options for retries, because a
- * request is handled only once, and no `timeoutMs`, because the client sets it.
+ * Options of one request handler: the argument `extras` of `@MessagePattern`. It has no options for retries, because a request is handled
+ * only once, and no `timeoutMs`, because the client sets it.
  */
 export type StreamRequestExtras = Pick<WorkOptions, 'concurrency' | 'leaseMs'>;
 

@@ -5,39 +5,39 @@ import { InvalidInputError } from '../../internal/src';
 
 /** Maximum size of an event, a request or a part of a reply, as JSON, bytes. */
 export const MAX_BYTES = 1_048_576;
-/** Maximum number of events of a pattern in Redis. An event stays there until all groups have settled it. */
+/** Maximum number of events per pattern in Redis. Redis keeps an event until all groups have handled it. */
 const MAX_EVENTS = 1_000_000;
-/** Maximum number of waiting requests of a pattern. Without a limit, they would collect in Redis while no server runs. */
+/** Maximum number of waiting requests per pattern. Without a limit, requests would pile up in Redis while no server runs. */
 const MAX_REQUESTS = 10_000;
 /**
- * Maximum length of an encoded pattern, characters. Together with the longest prefix, `nest.request.`, it fills the 100 characters of a
- * stream's name.
+ * Maximum length of an encoded pattern, characters. The name of a stream has at most 100 characters, of which the prefix `nest.request.`
+ * takes 13.
  */
 const MAX_PATTERN = 87;
 
 const EVENTS = 'nest.event.';
 const REQUESTS = 'nest.request.';
-/** Name of the group in which all servers handle requests. Each request goes to one server of this group, in any microservice. */
+/** Group in which all servers handle requests, in any microservice, so that each request goes to one server. */
 export const SERVERS = 'servers';
 
-/** Metadata of a packet, which a hook of a Nest client adds next to the payload, such as a trace id. */
+/** Metadata that a hook of a Nest client adds to an event or a request, such as a trace id. */
 export type PacketMetadata = Readonly<Record<string, string>>;
 
-/** Payload of a message in the stream of an event. */
+/** Message that stands for an event in its stream. */
 export interface EventPayload<Data = unknown> {
-  /** Payload that the handler gets. */
+  /** Data that the handler gets as its payload. */
   readonly data: Data;
-  /** Metadata that the client added, such as a trace id. Default: none. */
+  /** Metadata that the client has added, such as a trace id. Default: none. */
   readonly metadata?: PacketMetadata;
 }
 
-/** Payload of a message in the stream of a request. */
+/** Message that stands for a request in its stream. */
 export interface RequestPayload extends EventPayload {
-  /** Name of the client that waits for the reply. The channel of the reply is made from this name. */
+  /** Name of the client that waits for the reply. The name of the reply channel contains it. */
   readonly client: string;
-  /** Id of the request, unique for the client. */
+  /** Id of the request, unique within the client. */
   readonly id: string;
-  /** How long the client waits after the request was added to the stream, ms. */
+  /** Time for which the client waits, ms, counted from the time when the stream got the request. */
   readonly timeoutMs: number;
 }
 
@@ -47,9 +47,8 @@ export function routeOf(pattern: MsPattern): string {
 }
 
 /**
- * Encodes a pattern with the characters that a stream's name may have. An ASCII letter or digit, `.`, `_` and `-` stay; each other byte
- * becomes `:` and two hex digits. A pattern that would be too long becomes `::` and its SHA-256. No other encoded pattern begins with
- * `::`.
+ * Encodes a pattern for use in the name of a stream. ASCII letters, digits, `.`, `_` and `-` stay; any other byte becomes `:` and two hex
+ * digits. A pattern that is too long for that becomes `::` and its SHA-256.
  */
 function encode(route: string): string {
   if (!route.isWellFormed()) throw new InvalidInputError('The pattern is not well-formed Unicode.');
@@ -59,9 +58,8 @@ function encode(route: string): string {
 }
 
 /**
- * Returns the stream in which the events of a pattern are stored. Pass the result to StreamConsumerService, such as for dead letters,
- * statistics and pauses. To publish an event without a `StreamClient`, publish `{ data }` to this stream with StreamConsumerService or
- * OutboxService.
+ * Returns the stream that holds the events of a pattern. Use it with StreamConsumerService, such as for dead letters, statistics and
+ * pauses. To publish an event without a `StreamClient`, publish `{ data }` to this stream with StreamConsumerService or OutboxService.
  *
  * @param pattern the same pattern as in `@EventPattern`
  * @throws InvalidInputError if the pattern is not well-formed Unicode
@@ -77,7 +75,7 @@ export function requestStream(pattern: MsPattern): StreamDefinition<RequestPaylo
   return defineStream({ name, maxLength: MAX_REQUESTS, maxPayloadBytes: MAX_BYTES });
 }
 
-/** Returns true if a stream with this name holds events, false if it holds requests. */
+/** Returns true if a stream holds events, and false if it holds requests. */
 export function isEventStream(name: string): boolean {
   return name.startsWith(EVENTS);
 }

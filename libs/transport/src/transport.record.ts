@@ -1,11 +1,11 @@
 import type { PublishOptions } from 'luanest/stream-consumer';
 
-/** Data of an event, with the options for its publish: `client.emit('order.paid', new StreamRecord(order, { key: order.id }))`. */
+/** Data of an event with publish options: `client.emit('order.paid', new StreamRecord(order, { key: order.id }))`. */
 export class StreamRecord<Data = unknown> {
   /**
-   * @param data payload of the handler
-   * @param options `key`: handlers with `ordered` keep the order of events with the same key. `operationId`: a second emit with the
-   *   same id adds no second event
+   * @param data data that the handler gets as its payload
+   * @param options `key`: handlers with `ordered` keep the order of events with the same key. `operationId`: a second emit with the same id
+   *   adds no second event
    */
   constructor(
     readonly data: Data,

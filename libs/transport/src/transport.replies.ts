@@ -5,23 +5,23 @@ import { thrownText } from '../../internal/src';
 import { MAX_BYTES, type RequestPayload } from './transport.patterns';
 import { passReply } from './transport.scripts';
 
-/** A part of a reply, which is published as JSON on the channel of the client. */
+/** A part of a reply, published as JSON on the channel of the client. */
 export interface ReplyPacket {
   /** Id of the request. */
   readonly id: string;
   /**
-   * Number of this part, from 0. With it, the client finds out that a part was lost or came twice.
+   * Number of this part, from 0, by which the client notices a lost or repeated part.
    * See DECISIONS.md: replies-have-numbers
    */
   readonly part: number;
   readonly response?: unknown;
-  /** The error of the handler, after Nest's filters. */
+  /** Error of the handler, after Nest's exception filters. */
   readonly err?: unknown;
-  /** True for the last part. */
+  /** True for the last part of a reply. */
   readonly isDisposed?: boolean;
 }
 
-/** Returns the name of the pub/sub channel on which a client gets its replies. @throws InvalidInputError for an invalid name of a client */
+/** Returns the name of the Pub/Sub channel with the replies for a client. @throws InvalidInputError for an invalid name of a client */
 export function repliesOf(registry: ScriptRegistry, client: string): string {
   return registry.keySpace('transport').tag(client).key('replies');
 }
@@ -39,7 +39,6 @@ export class Replies {
   private part = 0;
   private ended = false;
 
-  /** @throws as `repliesOf` does */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly request: RequestPayload,
@@ -51,7 +50,7 @@ export class Replies {
     this.add({ response });
   }
 
-  /** Marks the reply as complete. Resolves when each part was sent or has failed. */
+  /** Completes the reply. Resolves when each part was sent or could not be sent. */
   async end(): Promise<void> {
     const last = this.waiting.at(-1);
     if (last && !this.ended) last.isDisposed = this.ended = true;
@@ -59,10 +58,9 @@ export class Replies {
     await this.sending;
   }
 
-  /** Ends the reply with the error that the handler threw. Resolves as `end` does. */
+  /** Completes the reply with the error that the handler threw. Resolves as `end` does. */
   async fail(thrown: unknown): Promise<void> {
-    // `JSON.stringify` writes an Error as `{}`, so its message is sent instead. Nest's filters throw plain objects, which are sent as
-    // they are.
+    // JSON has nothing of an Error, so its message is sent. Exception filters throw plain objects, which are sent unchanged.
     this.add(thrown instanceof Error ? failure(thrown.message) : { err: thrown ?? 'error', isDisposed: true });
     await this.sending;
   }
@@ -75,8 +73,7 @@ export class Replies {
   }
 
   private async pump(): Promise<void> {
-    // An observable often completes right after its last value. By waiting a moment, the last value and the end can be sent as one
-    // part.
+    // An Observable often completes right after its last value. A short wait lets the last value and the end share one part.
     await Promise.resolve();
     for (let packet = this.waiting.shift(); packet; packet = this.waiting.shift()) await this.send(packet);
   }
@@ -91,7 +88,7 @@ export class Replies {
     }
   }
 
-  /** Returns a part as JSON. If the part is too large, or JSON cannot hold it, returns a part with an error instead. */
+  /** Returns a part as JSON. If it is too large, or has no JSON, returns a part with an error instead. */
   private textOf(packet: WritePacket): string {
     const { id } = this.request;
     const part = this.part++;

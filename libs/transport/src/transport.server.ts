@@ -30,15 +30,15 @@ import { eventStream, requestStream, SERVERS, type EventPayload, type RequestPay
 import { Replies } from './transport.replies';
 import { transportScripts } from './transport.scripts';
 
-/** Id of the transport. A handler with this id, as in `@EventPattern('order.paid', STREAM_TRANSPORT)`, is used only by StreamServer. */
+/** Transport id that reserves a handler for StreamServer: `@EventPattern('order.paid', STREAM_TRANSPORT)`. */
 export const STREAM_TRANSPORT: unique symbol = Symbol('luanest:stream-transport');
 
-/** Pause before the next attempt to start a consumer, ms. */
+/** Pause before the server tries to start a consumer again, ms. */
 const START_AGAIN_MS = 500;
 
 /**
- * Calls `next` with each value of an observable. Resolves when the observable completes. Rejects if it fails, or when the signal fires;
- * the signal also ends the subscription.
+ * Calls `next` with each value of an Observable. Resolves when it completes. Rejects if it fails, or when the AbortSignal is aborted, which
+ * also ends the subscription.
  */
 function each(source: Observable<unknown>, signal: AbortSignal, next: (value: unknown) => void): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -53,15 +53,15 @@ function each(source: Observable<unknown>, signal: AbortSignal, next: (value: un
   });
 }
 
-/** Hooks of Nest's `Server` that an app may set. The first versions of Nest 11 do not have them. */
+/** Hooks of Nest's class `Server` that an app may set. Early versions of Nest 11 do not have them. */
 interface Hooks {
   readonly onProcessingStartHook?: (id: symbol, context: StreamContext, done: () => Promise<void>) => void;
   readonly onProcessingEndHook?: (id: symbol, context: StreamContext) => void;
 }
 
 /**
- * Returns the outcome that a handler returned. If a pattern has several handlers, Nest nests their results as `{ current, next }`; then
- * returns the first outcome in them.
+ * Returns the `retryLater()` or `deadLetter()` that a handler has returned. Nest nests the results of several handlers of a pattern as `{
+ * current, next }`; the first such result counts.
  */
 function outcomeOf(value: unknown): HandlerResult {
   const outcome = unfinishedOutcome(value);
@@ -81,7 +81,7 @@ export class StreamServer
   implements CustomTransportStrategy
 {
   override transportId: symbol = STREAM_TRANSPORT;
-  /** True, so that Nest does not log the error of an event handler: the consumer of the stream logs it. */
+  /** The stream consumer logs the errors of event handlers already, so Nest must not log them again. */
   override readonly propagatesEventHandlerErrors = true;
   private readonly streams: StreamConsumerService;
   private readonly registry: ScriptRegistry;
@@ -91,7 +91,6 @@ export class StreamServer
   private closed = false;
   private readonly warned = new Set<string>();
 
-  /** @throws InvalidOptionError */
   constructor(options: StreamServerOptions) {
     super();
     ({ streams: this.streams, group: this.group } = resolveServer(options));
@@ -102,8 +101,8 @@ export class StreamServer
   /**
    * Adds a handler. Nest calls this method for each handler.
    *
-   * @throws SetupError if the pattern already has a handler; only event handlers with the same extras may share a pattern;
-   *   InvalidOptionError for invalid extras
+   * @throws SetupError if the pattern has a handler already, except for event handlers with the same extras; InvalidOptionError for invalid
+   *   extras
    */
   override addHandler(pattern: MsPattern, callback: MessageHandler, isEvent = false, extras: object = {}): void {
     const route = this.normalizePattern(pattern);
@@ -124,15 +123,15 @@ export class StreamServer
   }
 
   /**
-   * Starts a consumer for each pattern in the background, even if the app is not initialized yet. After a failure it tries again, until
-   * the server is closed. Called by Nest. See DECISIONS.md: start-in-the-background
+   * Starts a consumer for each pattern, in the background, and tries again after a failure, until the server is closed. Nest calls this
+   * method, perhaps before the app is initialized. See DECISIONS.md: start-in-the-background
    */
   listen(callback: () => void): void {
     this.starting = this.start();
     callback();
   }
 
-  /** Stops the consumers as `StreamConsumerHandle.stop` does: running handlers have `drainMs` to end. Called by Nest. */
+  /** Stops the consumers: running handlers get `drainMs` to end. Nest calls this method when the app closes. */
   async close(): Promise<void> {
     this.closed = true;
     await this.starting;
@@ -140,7 +139,7 @@ export class StreamServer
     this._status$.next('disconnected');
   }
 
-  /** Always throws: this transport has no events. @throws SetupError */
+  /** Always throws, because this transport has no connection events. @throws SetupError */
   on(): never {
     throw new SetupError(
       'StreamServer has no events. Subscribe to its status, or to a channel of StreamConsumerEvents.',
@@ -161,7 +160,10 @@ export class StreamServer
     this._status$.next('connected');
   }
 
-  /** Starts a consumer, and tries again after each failure. Returns undefined if this server or the app closes before it succeeds. */
+  /**
+   * Starts a consumer, and tries again after each failure. Returns undefined if this server or the app closes before the consumer has
+   * started.
+   */
   private async serve(route: string, handler: MessageHandler): Promise<StreamConsumerHandle | undefined> {
     while (!this.closed) {
       try {
@@ -181,8 +183,8 @@ export class StreamServer
   }
 
   private serveRequests(route: string, handler: MessageHandler): Promise<StreamConsumerHandle> {
-    // With 10,000 attempts, a request never becomes a dead letter: `reply` settles it at the second attempt, without its handler. The
-    // timeout of the client is the only time limit.
+    // A request must never become a dead letter. So it may have 10,000 attempts, but `reply` ends the second one without calling the
+    // handler. Only the timeout of the client limits the time.
     const options = { ...handler.extras, attempts: 10_000, timeoutMs: MAX_TIMER_MS, ordered: false };
     return this.streams.handle({ ...options, stream: requestStream(route), group: SERVERS }, (message) =>
       this.reply(handler, message),
@@ -195,7 +197,7 @@ export class StreamServer
     try {
       await this.run(handler, new StreamContext([message, signal]), (value) => (last = value));
     } catch (thrown) {
-      // Nest's filters throw plain objects. RpcException makes such an object an Error with a text for the log and the dead letter.
+      // Exception filters throw plain objects. RpcException turns them into errors, which have a text for the log and the dead letter.
       if (thrown instanceof Error || unfinishedOutcome(thrown) || typeof thrown !== 'object' || thrown === null)
         throw thrown;
       throw new RpcException(thrown);
@@ -204,7 +206,7 @@ export class StreamServer
   }
 
   private async reply(handler: MessageHandler, message: StreamMessage<RequestPayload>): Promise<void> {
-    // The process of the first attempt died or lost its lease. It may have run the handler, so the handler must not run again.
+    // The process of the first attempt has died or lost its lease. It may have run the handler, so the handler must not run again.
     // See DECISIONS.md: requests-are-taken-once
     if (message.attempt > 1) return;
     const leftMs = message.payload.timeoutMs - (message.takenAtMs - addedAtMs(message));
@@ -223,8 +225,7 @@ export class StreamServer
       () => replies.end(),
       (thrown: unknown) => replies.fail(thrown),
     );
-    // If the handler still runs when the consumer stops, this method must end. Otherwise the consumer hands the request back, and
-    // another process runs it again.
+    // A method that still waits for the handler when the consumer stops would make another process run the request again.
     const stopped = new Promise<void>((resolve) => {
       message.signal.addEventListener('abort', () => resolve(replies.fail(message.signal.reason)));
     });
@@ -232,10 +233,7 @@ export class StreamServer
     time.clearTimer(timer);
   }
 
-  /**
-   * Runs a handler until the observable that it returned has ended. Calls the hooks of the app, such as those of a tracer, before and
-   * after.
-   */
+  /** Runs a handler until the Observable that it returned has ended, with the hooks of the app around it, such as those of a tracer. */
   private run(handler: MessageHandler, context: StreamContext, next: (value: unknown) => void): Promise<void> {
     const work = async (): Promise<void> => {
       try {

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { isArrayBuffer, isDate, isMap, isSet } from 'node:util/types';
 
 /**
- * Error for content that cannot be compared, such as a stream, a circular object, a function or an instance of an unknown
- * class. Its message is a noun: "A request has <message>, which cannot be compared".
+ * Error for content that cannot be compared, such as a stream, a circular object, a function or an instance of an unknown class. The
+ * message completes the sentence "A request has ..., which cannot be compared".
  */
 export class NotComparableError extends Error {}
 
@@ -16,11 +16,11 @@ export function digest(text: string): string {
 }
 
 /**
- * Converts a value to text, so that two values can be compared by their texts. The text is JSON with sorted keys. For bytes,
- * BigInt, Map, Set, URLSearchParams, FormData and Blob, the text has notations that JSON does not have.
+ * Converts a value to text, so that two values can be compared by their texts. The text is JSON with sorted keys, extended for bytes,
+ * BigInt, Map, Set, URLSearchParams, FormData and Blob.
  *
- * Some different values have the same text, such as undefined and null in an array, or a Date and its string. The order of the
- * entries of a Map, Set, URLSearchParams or FormData is part of the text.
+ * Some different values have the same text, such as undefined and null in an array, or a Date and its string. The order of the entries of a
+ * Map, Set, URLSearchParams or FormData is part of the text.
  *
  * @returns the text; a promise of the text if the content of a Blob or File must be read
  * @throws NotComparableError for a value that cannot be converted, RangeError for a value that is nested too deeply
@@ -35,7 +35,7 @@ export function canonical(value: unknown): string | Promise<string> {
 class Writer {
   /** Hashes of the contents of the blobs, in the order in which the blobs are found. */
   readonly blobs: Promise<string>[] = [];
-  /** Objects that contain the value that is being converted. If one of them is found again, the object is circular. */
+  /** Objects inside which the conversion is at the moment. Finding one of them again proves a circular object. */
   private readonly open = new Set<object>();
 
   write(value: unknown): string {
@@ -103,8 +103,8 @@ function bytes(content: Uint8Array): string {
 }
 
 /**
- * Returns true for plain objects: those that object literals and parsers make, even in another realm (such as a `vm` context). An
- * instance of any other class may hide a part of its content.
+ * Returns true for an object that a literal or a parser has made, even in another realm (such as a `vm` context). An instance of any other
+ * class may hide a part of its content.
  */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -13,10 +13,10 @@ const REFUSALS = {
   REDIS_UNAVAILABLE: [503, 'Service Unavailable'],
 } as const;
 
-/** Code of a refusal. It is the reason why an idempotent route neither ran its handler nor replayed a response. */
+/** Code of an HTTP refusal: why an idempotent route neither ran its handler nor sent a stored response. */
 type IdempotencyRefusal = keyof typeof REFUSALS;
 
-/** Refusal of a request by an idempotent route. The response has RFC 9457 problem details with one more member, `code`. */
+/** Refusal of a request by an idempotent route. The response has RFC 9457 problem details, with the additional member `code`. */
 export class IdempotencyException extends HttpException {
   /**
    * @param code reason of the refusal

@@ -28,19 +28,18 @@ import type { RouteSettings } from './route-settings';
 import type { HttpResponse } from './response-recorder';
 
 /**
- * Key of a mark on requests that this interceptor has handled. If the interceptor is bound to a route twice, its second call for
- * a request must not claim the key again, because it would find the claim of its first call.
+ * Marks requests that this interceptor has handled. If it is bound to a route twice, its second call would find the claim of its first
+ * call, and take the request for a repeat.
  */
 const SEEN = Symbol('luanest:idempotency-seen');
 type Request = HttpRequest & { [SEEN]?: ProtectedRequest | 'unprotected' };
 
 /**
- * Errors of a claim to which `onRedisError` applies: Redis was unavailable, Redis refused the claim, or too few replicas have the
- * claim.
+ * Errors to which `onRedisError` applies: Redis was unavailable, Redis refused the claim of the key, or too few replicas have the claim.
  */
 const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, NotReplicatedError];
 
-/** Request that has a valid idempotency key and is not claimed yet. */
+/** A request with a valid idempotency key, before the key is claimed. */
 interface KeyedRequest {
   readonly request: Request;
   readonly response: HttpResponse;
@@ -64,11 +63,11 @@ export class IdempotencyInterceptor implements NestInterceptor {
   private readonly once: OnceService;
   private readonly settings: ResolvedIdempotencyOptions;
   private readonly runs: Runs;
-  /** Name of the header with the key, in lower case as in `headers` of Node's request. */
+  /** Name of the header with the idempotency key, in lower case as in `headers` of Node's request. */
   private readonly headerName: string;
   private readonly routes: Pick<RouteSettings, 'of'>;
   private readonly logger = new Logger('OnceModule');
-  /** Handlers for which a refusal with BODY_NOT_COMPARABLE was logged. */
+  /** Handlers for which the refusal BODY_NOT_COMPARABLE was logged already. */
   private readonly warned = new WeakSet<object>();
 
   /** @throws SetupError if the app does not import OnceModule; InvalidOptionError if the module has no option `idempotency` */
@@ -113,7 +112,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 
   /**
-   * Lets a call that is not an HTTP request pass, because it has no idempotency key.
+   * Lets calls pass that are not HTTP requests, because they have no idempotency key.
    *
    * @throws InvalidOptionError if the handler has `@Idempotent()`
    */
@@ -123,10 +122,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     throw notHttp(`${context.getClass().name}.${context.getHandler().name}`);
   }
 
-  /**
-   * Sets the content type of a refusal. If the reason is that the content of the request cannot be compared, logs a warning once
-   * per handler.
-   */
+  /** Sets the content type of a refusal. If the content of a request cannot be compared, logs a warning, once per handler. */
   private prepare({ code, cause }: IdempotencyException, response: HttpResponse, context: ExecutionContext): void {
     sendAsProblem(response);
     const handler = context.getHandler();
@@ -157,7 +153,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     return key;
   }
 
-  // The methods from here to `claimed` are not async, because async functions would create more promises for each request.
+  // The methods from here to `claimed` are not async, because an async function creates more promises per request.
   private start(keyed: KeyedRequest): void {
     const known = this.settings.subject(keyed.request);
     if (typeof known !== 'object' || known === null) this.identify(keyed, known);
@@ -201,7 +197,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     protectedRequest.run(next, subscriber);
   }
 
-  /** Applies `onRedisError` to a request whose claim failed: refuses the request, or runs the handler without a claim. */
+  /** Applies `onRedisError` to a request whose key could not be claimed: refuses the request, or runs the handler without protection. */
   private withoutClaim(error: unknown, { request, next, key, subscriber }: KeyedRequest): void {
     if (!REDIS_ERRORS.some((type) => error instanceof type)) throw error;
     if (this.settings.onRedisError === 'refuse') {

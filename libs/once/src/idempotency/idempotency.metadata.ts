@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../../../internal/src';
 
 export const IDEMPOTENT = 'luanest:idempotent';
-/** Metadata key that Nest's route decorators, such as `@Post()`, set on a method. */
+/** Metadata key of Nest's route decorators, such as `@Post()`. */
 const ROUTE_PATH = 'path';
 
 export function notHttp(where: string): InvalidOptionError {

@@ -2,11 +2,11 @@ import { type Checks, type KnownOptions } from '../../../internal/src';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from '../once.terms';
 import type { ClaimTerms } from '../once.types';
 
-/** Option of the module and of a route. The value of a route replaces the value of the module. */
+/** Option that both the module and a route have. The route's value overrides the module's. */
 interface KeyOptions {
   /**
-   * True: a request without an idempotency key is refused with 400. False: for such a request, the handler runs without
-   * protection. Default for the module: true. Default for a route: the value of the module.
+   * True: a request without an idempotency key is refused with 400. False: its handler runs without protection. Default for the module:
+   * true. Default for a route: the value of the module.
    */
   readonly required?: boolean;
 }
@@ -15,25 +15,23 @@ interface KeyOptions {
 export type Subject = string | number | bigint | null | undefined;
 
 /**
- * Options of a route with `@Idempotent()`. With `delivery: 'at-most-once'`, repeats of a request get 409 if the process crashed
- * between the claim and the response, or if the handler failed and the error response was not stored.
+ * Options of a route with `@Idempotent()`. With `delivery: 'at-most-once'`, a repeat gets 409 if the process crashed before the response
+ * was stored, or if the handler failed and error responses are not stored.
  */
 export interface IdempotencyRouteOptions extends KeyOptions, ClaimTerms {
   /**
-   * True: error responses (of a thrown error, or with a status of 500 or above) are stored and replayed, too. False: after an
-   * error response, a repeat runs the handler again; with `at-most-once`, a repeat gets 409. Default false.
+   * True: error responses (of a thrown error, or with a status of 500 or above) are stored and replayed, too. False: a repeat of a failed
+   * request runs the handler again; with `at-most-once`, it gets 409. Default false.
    */
   readonly storeErrors?: boolean;
   /**
-   * Returns a text that is the same for a request and its repeats, and different for a request with other content. Method, URL
-   * and user are always compared, too. Default: the body and the uploaded files are compared. JSON is compared by its values, not
-   * by its text. A request whose content cannot be compared, such as a body that was not parsed or a file that is not in memory,
-   * gets 415.
+   * Returns a text by which the content of a request is compared with that of a repeat. Method, URL and user are always compared, too.
+   * Default: the body and the uploaded files are compared. JSON is compared by its values, not by its text. A request whose content cannot
+   * be compared, such as a body that was not parsed or a file that is not in memory, gets 415.
    */
   readonly fingerprint?: (request: unknown) => string | Promise<string>;
 }
 
-/** Settings of the module that apply to all routes. */
 type ModuleSettings = ResolvedTerms & {
   readonly required: boolean;
   /** Maximum size of a stored response with status, headers and body, bytes. */
@@ -43,22 +41,22 @@ type ModuleSettings = ResolvedTerms & {
 export type ResolvedRouteOptions = ModuleSettings &
   Readonly<Required<Pick<IdempotencyRouteOptions, 'storeErrors'>>> &
   Pick<IdempotencyRouteOptions, 'fingerprint'> & {
-    /** The terms of a claim. They are frozen, so that OnceService checks them once. */
+    /** Times, delivery and replicas of the claims of this route. The object is frozen, so that OnceService checks it only once. */
     readonly terms: Readonly<Required<ClaimTerms>>;
   };
 
 /** Option `idempotency` of OnceModule: how to find the user of a request, and the defaults of all routes. */
 export interface IdempotencyOptions extends KeyOptions {
   /**
-   * Returns the id of the user who sent a request, from a session or a verified token. Each user has their own keys. If the
-   * function returns undefined, null or '', the user is unknown and the route replies 401. Required.
+   * Returns the id of the user who sent a request, from a session or a verified token, because each user has idempotency keys of their own.
+   * If it returns undefined, null or '', the user is unknown, and the route replies 401. Required.
    */
   readonly subject: (request: unknown) => Subject | Promise<Subject>;
   /** Name of the request header with the idempotency key. Default `Idempotency-Key`. */
   readonly header?: string;
   /**
-   * Reaction to a failed claim: Redis was unavailable, Redis refused the claim, or too few replicas have the claim. `refuse`:
-   * replies 503. `run`: runs the handler without protection. Default `refuse`.
+   * Reaction to a key that cannot be claimed, because Redis was unavailable or refused the claim, or because too few replicas have it.
+   * `refuse`: reply 503. `run`: run the handler without protection. Default `refuse`.
    */
   readonly onRedisError?: 'refuse' | 'run';
 }
@@ -102,12 +100,12 @@ export function resolveRoute(
 }
 
 /**
- * Valid options that stand for those of the module. The options of a route are checked when the class is loaded, and at that time
- * the module does not exist.
+ * Stands for the options of the module while a decorator checks the options of a route. At that time, when the class is loaded, the module
+ * does not exist.
  */
 const ANY_MODULE: ModuleSettings = { ...DEFAULT_TERMS, required: true, maxStoredBytes: 1 };
 
-/** Refuses unknown options and invalid values. @throws InvalidOptionError that names the option */
+/** Checks the options of a route for unknown names and invalid values. @throws InvalidOptionError that names the option */
 export function checkRouteOptions(options: IdempotencyRouteOptions, checks: Checks): void {
   resolveRoute(checks.options('', options, KNOWN_OF_ROUTE), ANY_MODULE, checks);
 }
@@ -115,7 +113,7 @@ export function checkRouteOptions(options: IdempotencyRouteOptions, checks: Chec
 /**
  * Checks the option `idempotency` and fills in the defaults.
  *
- * @param terms default terms, from the module's options
+ * @param terms times, delivery and replicas from the module's options, as defaults
  * @param maxStoredBytes `maxResultBytes` of the module
  * @param module checks for the options of OnceModule
  * @throws InvalidOptionError that names the option, its value and what is allowed

@@ -6,8 +6,8 @@ import type { ResolvedIdempotencyOptions } from './idempotency.options';
 import { RouteSettings } from './route-settings';
 
 /**
- * Objects that IdempotencyInterceptor needs in addition to OnceService. Nest creates the interceptor in modules of the app, and
- * there it can inject this class.
+ * Objects that IdempotencyInterceptor needs in addition to OnceService. Nest creates the interceptor inside modules of the app, which can
+ * inject this class.
  */
 export class IdempotencyParts {
   constructor(
@@ -16,7 +16,7 @@ export class IdempotencyParts {
   ) {}
 
   /**
-   * Returns the option `idempotency` of the module, with defaults.
+   * Returns the option `idempotency` of the module, with the defaults filled in.
    *
    * @throws InvalidOptionError if the module has no option `idempotency`
    */
@@ -28,7 +28,6 @@ export class IdempotencyParts {
     );
   }
 
-  /** Returns the settings of all routes. */
   routes(reflector: Reflector): Pick<RouteSettings, 'of'> {
     return new RouteSettings(reflector, this.settings);
   }

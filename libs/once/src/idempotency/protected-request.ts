@@ -21,9 +21,9 @@ const noop = (): void => undefined;
 type NotStored = OnceEvents['resultDropped']['reason'];
 
 /**
- * One HTTP request with its claim. Runs the handler. Before the end of the response is sent, confirms the claim with the
- * response, or releases the claim. So the client gets the whole response only after that. There are three exceptions: Redis
- * fails, the response is sent in pieces, or other code, such as a timeout interceptor, replies while the handler runs.
+ * Runs the handler of a request under its claim. Before the response is sent, stores it in Redis, or releases the claim after a failure. So
+ * a client that has the whole response can rely on it, with three exceptions: Redis fails, the response is sent in pieces, or other code,
+ * such as a timeout interceptor, replies while the handler runs.
  * See DECISIONS.md: response-stored-as-sent
  */
 export class ProtectedRequest implements ResponseWatcher {
@@ -32,12 +32,12 @@ export class ProtectedRequest implements ResponseWatcher {
   private readonly raw: ServerResponse;
   private readonly before: Headers;
   /**
-   * Number of times that the handler was started. An interceptor that wraps this one may run the handler again, for example for a
-   * retry. Until the claim is settled (confirmed or released), only the outcome of the last run counts.
+   * How often the handler was started. An outer interceptor may run the handler again, for example as a retry. Until the claim is confirmed
+   * or released, only the last run counts.
    */
   private runNumber = 0;
   private state: 'running' | 'answered' | 'threw' = 'running';
-  /** True if an interceptor that wraps this one, such as a timeout, has unsubscribed while the handler still runs. */
+  /** True if an outer interceptor, such as a timeout, has unsubscribed while the handler was running. */
   private abandoned = false;
   private settled = false;
 
@@ -53,8 +53,8 @@ export class ProtectedRequest implements ResponseWatcher {
   }
 
   /**
-   * Runs the handler for a subscriber. If the subscriber unsubscribes before the first value, the handler is not stopped, unless
-   * it has already sent a part of the response.
+   * Runs the handler for a subscriber. If the subscriber unsubscribes before the first value, the handler goes on, unless it has sent a
+   * part of the response already.
    */
   run(next: CallHandler, subscriber: Subscriber<unknown>): void {
     const runNumber = ++this.runNumber;
@@ -90,8 +90,8 @@ export class ProtectedRequest implements ResponseWatcher {
   }
 
   ending(sent: SentResponse | undefined, send: () => void): void {
-    // Other code, such as a timeout interceptor, has sent this response while the handler still runs. The claim is settled when
-    // the handler ends.
+    // Other code, such as a timeout interceptor, sends this response while the handler runs. The claim is confirmed or released when the
+    // handler ends.
     if (this.abandoned) return send();
     const failed = this.state === 'threw' || this.raw.statusCode >= 500;
     this.settle(failed, sent, 'streamed', send);
@@ -104,20 +104,21 @@ export class ProtectedRequest implements ResponseWatcher {
   }
 
   /**
-   * Settles the claim if the client has closed the connection and the handler has ended. Nest does not end the response in this
-   * case, so `ending` is not called.
+   * Ends the claim if the client has closed the connection and the handler has ended. Nest does not end the response then, so `ending` is
+   * not called.
    */
   private settleIfClientLeft(): void {
     if (hasLeft(this.raw) && this.state !== 'running') this.settle(this.state === 'threw', undefined, 'streamed', noop);
   }
 
   /**
-   * Settles the claim: confirms or releases it. Calls `then` after that, even if Redis failed. A second call only calls `then`.
+   * Ends the claim: confirms it after success, releases it after a failure. Then calls `then`, even if Redis failed. A second call only
+   * calls `then`.
    *
    * @param failed true if the handler threw, or the status is 500 or above
    * @param sent response to store; undefined if the whole response is not known
    * @param otherwise reason for the event `resultDropped` if `sent` is undefined
-   * @param then sends the response
+   * @param then function that sends the response
    */
   private settle(failed: boolean, sent: SentResponse | undefined, otherwise: NotStored, then: () => void): void {
     if (this.settled) return then();
@@ -145,8 +146,8 @@ export class ProtectedRequest implements ResponseWatcher {
   }
 
   /**
-   * Returns the response to store; undefined if the response cannot be stored. The claim is confirmed in both cases, because the
-   * request is done.
+   * Returns the response in the form in which it is stored; undefined if it cannot be stored. The claim is confirmed in both cases, because
+   * the work is done.
    */
   private toStore(sent: SentResponse | undefined, otherwise: NotStored): EncodedResponse | undefined {
     const stored = sent && responseToStore(sent, this.before, this.route.maxStoredBytes);

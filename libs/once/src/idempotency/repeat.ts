@@ -7,13 +7,13 @@ import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-
 /** Name of the header that marks a replayed response. The value of the header is `true`. */
 export const REPLAYED_HEADER = 'Idempotency-Replayed';
 
-/** Result of a claim for a request whose key was claimed before. */
+/** Result of claiming a key that was used before. */
 export type RepeatResult = Exclude<ClaimResult, { readonly status: 'claimed' }> | Mismatch;
 
 /**
- * Replies to a request whose key was used before: replays the stored response, or throws a refusal.
+ * Replies to a request whose idempotency key was used before: sends the stored response, or throws a refusal.
  *
- * @param header name of the header with the key; part of the texts of refusals
+ * @param header name of the header with the key, for the texts of refusals
  * @throws IdempotencyException if there is no stored response for this request
  */
 export function answerRepeat(

@@ -24,9 +24,9 @@ interface UploadedFile {
 }
 
 /**
- * Converts the body and the uploaded files of a request to text, as `canonical` does.
+ * Converts the body and the uploaded files of a request to text, so that a repeat can be compared with it.
  *
- * @throws NotComparableError if no parser has read the body yet, if a file is not in memory, or if `canonical` throws it
+ * @throws NotComparableError if no parser has read the body yet, if a file is not in memory, or if a value cannot be compared
  * @throws RangeError for a body that is nested too deeply
  */
 export function contentOf(request: HttpRequest): string | Promise<string> {
@@ -43,7 +43,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** Returns the comparable properties of one file, of an array of files, or of an object with arrays of files by field. */
+/** Returns what to compare of a file, of an array of files, or of an object with arrays of files by field. */
 function describe(files: object): unknown {
   if (Array.isArray(files)) return files.map((file) => describe(file as object));
   const { fieldname, originalname, mimetype, buffer } = files as UploadedFile;
@@ -54,7 +54,7 @@ function describe(files: object): unknown {
   return { fieldname, originalname, mimetype, buffer };
 }
 
-/** Returns true if the headers show that the request has a body, and no code has read the body to its end. */
+/** Returns true if a request has a body, by its headers, that no code has read to its end. */
 function isUnread(request: HttpRequest): boolean {
   const raw = (request.raw ?? request) as Partial<IncomingMessage>;
   const { 'content-length': length, 'content-type': type, 'transfer-encoding': encoding } = request.headers;

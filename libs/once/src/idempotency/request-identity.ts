@@ -38,28 +38,28 @@ export function subjectOf(known: unknown): string {
   );
 }
 
-/** Joins texts, and writes the length before each text, so that different lists of texts never give the same result. */
+/** Joins texts, with the length of each text before it, so that different lists never give the same result. */
 function joined(parts: readonly string[]): string {
   let text = '';
   for (const part of parts) text += `${part.length}:${part}`;
   return text;
 }
 
-/** Returns the id under which a user's idempotency key is claimed. Two users never get the same id. */
+/** Returns the id under which a user's idempotency key is claimed. It differs for different users. */
 export function idOf(subject: string, key: string): string {
   const id = `http:${subject.length}:${subject}:${key}`;
-  // A long id is hashed to save memory in Redis. Text that is not well-formed Unicode is hashed, because ids must be well-formed.
+  // Hashing long ids saves memory in Redis. Text that is not well-formed Unicode must be hashed, because ids must be well-formed.
   return id.length <= MAX_ID_CHARS && id.isWellFormed() ? id : `http-hash:${digest(id)}`;
 }
 
 /**
- * Returns a hash of what must be the same in a request and its repeats: method, URL with path and query, user, and content.
+ * Returns the hash by which a request is compared with its repeats. It covers method, URL with path and query, user, and content.
  *
- * @param fingerprint function of the app that returns a text to compare instead of the content. Undefined: the body and the
- * uploaded files are compared
+ * @param fingerprint function of the app that returns a text to compare instead of the content. Undefined: the body and the uploaded files
+ *   are compared
  * @returns the hash; a promise of the hash if a Blob must be read or the function of the app is async
- * @throws IdempotencyException for content that is nested too deeply or cannot be compared; InvalidInputError if the function of
- * the app does not return text
+ * @throws IdempotencyException for content that is nested too deeply or cannot be compared; InvalidInputError if the function of the app
+ *   does not return text
  */
 export function fingerprintOf(
   request: HttpRequest,

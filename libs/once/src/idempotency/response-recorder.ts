@@ -3,7 +3,7 @@ import { holdHead, isHttp2, restoreHead, type HeldHead } from './http2-head';
 import type { StoredResponse } from '../once.types';
 import type { Headers, SentResponse } from './stored-response';
 
-/** Properties of a response that both Express and Fastify have, unless noted. The response of Express is Node's response. */
+/** Parts of a response that Express and Fastify have in common, unless noted. The response of Express is Node's response. */
 export interface HttpResponse {
   /** Node's response. Fastify only. */
   readonly raw?: ServerResponse;
@@ -11,30 +11,28 @@ export interface HttpResponse {
   getHeaders(): Headers;
   /** Sets a header. Fastify keeps headers in its own list until it sends the response. */
   header?(name: string, value: string): unknown;
-  /** Stops Fastify from sending the response, because the caller sends it. Fastify only. */
+  /** Fastify only: makes Fastify leave the sending to the caller. */
   hijack?(): unknown;
   send?: unknown;
 }
 
 export interface ResponseWatcher {
   /**
-   * Maximum size of a body that is stored although it is written in pieces, bytes. Only for HTTP/2, and only if the response has
-   * a content-length.
+   * Maximum size of a body that is stored although it is written in pieces, bytes. This is possible only over HTTP/2, for a response with a
+   * content-length.
    */
   readonly maxStoredBytes: number;
   /**
-   * Called at most once, just before the response ends. Not called if the client closes the connection and nothing ends the
-   * response.
+   * Called just before the response ends, at most once. Not called if the client closes the connection and no code ends the response.
    *
-   * @param sent the whole response, of which nothing was sent yet; undefined if a part of the response was sent already
-   * @param send sends the response, or its end; must be called
+   * @param sent the whole response, of which nothing was sent yet; undefined if a part was sent already
+   * @param send sends the response or its end; must be called
    */
   ending(sent: SentResponse | undefined, send: () => void): void;
 }
 
 const TAP = Symbol('luanest:response-tap');
 
-/** Methods of Node's response that can send something to the client. */
 interface Methods {
   end: (this: ServerResponse, ...args: unknown[]) => ServerResponse;
   write: (this: ServerResponse, ...args: unknown[]) => boolean;
@@ -45,22 +43,22 @@ type Tapped = ServerResponse & { [TAP]: Tap };
 type Chunk = string | Uint8Array | null | undefined;
 type Callback = () => void;
 
-/** State of a tapped response (one whose methods `tapResponse` has replaced), and its original methods. */
+/** State of a response whose methods `tapResponse` has replaced, with the original methods. */
 interface Tap extends Methods {
   readonly watcher: ResponseWatcher;
-  /** Headers that were passed to `writeHead`. They are stored here, because `getHeaders` may not return them. */
+  /** Headers that were passed to `writeHead`, because `getHeaders` may not return them. */
   head: OutgoingHttpHeaders | readonly unknown[] | undefined;
-  /** Status and headers that are held back until the response is stored; HTTP/2 only. */
+  /** Status and headers that are held back until the response is stored. Only over HTTP/2. */
   held: HeldHead | undefined;
   /**
-   * Pieces of a body that are held back until the response is stored. Only for a body of known length over HTTP/2, because there
-   * Fastify writes a large body in pieces.
+   * Pieces of the body that are held back until the response is stored. Only over HTTP/2, where Fastify writes a large body in pieces, and
+   * only if the length is known.
    */
   readonly pieces: Uint8Array[];
-  /** True if a part of the response was sent before the call of `end`. */
+  /** True if a part of the response was sent before `end` was called. */
   inPieces: boolean;
   ending: boolean;
-  /** True if the watcher has called `send`, so that nothing is held back any more. */
+  /** True once the response may be sent, so that nothing is held back any more. */
   released: boolean;
 }
 
@@ -73,16 +71,14 @@ export function setHeader(response: HttpResponse, name: string, value: string): 
   else response.header(name, value);
 }
 
-/** Returns true if a part of a tapped response was sent before its end. */
+/** Returns true if a part of the response was sent before its end. */
 export function isInPieces(response: ServerResponse): boolean {
   return (response as Partial<Tapped>)[TAP]?.inPieces === true;
 }
 
 /**
- * Taps a response: calls a watcher before the response ends, no matter if Nest, a filter or the handler sends the response.
- *
- * For this, it replaces methods of the response. The new methods are shared by all responses, because closures for each request
- * would cost more.
+ * Calls a watcher before a response ends, no matter if Nest, an exception filter or the handler sends it. For this, it replaces methods of
+ * the response. All responses share the new methods, because functions per request would cost more.
  * See DECISIONS.md: shared-response-methods
  */
 export function tapResponse(response: ServerResponse, watcher: ResponseWatcher): void {
@@ -119,7 +115,7 @@ function tappedWriteHead(this: Tapped, ...args: [number, unknown?, unknown?]): S
   return tap.writeHead.apply(this, args);
 }
 
-/** Restores the status and headers that were held back, so that the next write sends them. */
+/** Lets the held-back status and headers be sent with the next write. */
 function freeHead(response: Tapped): void {
   const tap = response[TAP];
   if (tap.held !== undefined) restoreHead(response, tap.held);
@@ -128,7 +124,7 @@ function freeHead(response: Tapped): void {
 
 function tappedWrite(this: Tapped, ...args: unknown[]): boolean {
   const tap = this[TAP];
-  // `end` was called, so nothing more is written. Node's own `write` also sends nothing after `end`.
+  // After `end`, Node's own `write` sends nothing either.
   if (tap.ending && !tap.released) return false;
   if (!tap.released && keepPiece(tap, args)) return true;
   tap.inPieces = true;
@@ -137,8 +133,8 @@ function tappedWrite(this: Tapped, ...args: unknown[]): boolean {
 }
 
 /**
- * Holds a piece of the body back, and returns true. Holds nothing back and returns false if the body is too large or of unknown
- * length, or if the head (status and headers) is not held back: over HTTP/1, or if `write` was called without `writeHead`.
+ * Holds back a piece of the body, and returns true. Returns false if the piece cannot be held back: the body is too large or of unknown
+ * length, or the status and headers are not held back, as over HTTP/1.
  */
 function keepPiece({ held, pieces, watcher }: Tap, [chunk, encoding, callback]: unknown[]): boolean {
   if (held === undefined || !(Number(held.headers['content-length']) <= watcher.maxStoredBytes)) return false;
@@ -171,8 +167,7 @@ function tappedEnd(
     let body = typeof chunk === 'function' ? '' : bodyOf(chunk, encoding);
     if (tap.pieces.length > 0) body = chunk = Buffer.concat([...tap.pieces, Buffer.from(body)]);
     sent = { status: this.statusCode, message: messageOf(this), headers: headersOf(this, tap), body };
-    // Without the tap, `end` would write the head (status and headers) now. The tap writes it here, so that `headersSent` is true
-    // and no other code replies again.
+    // Usually `end` writes the status and headers. Writing them here sets `headersSent`, so that no other code replies as well.
     if (!this.headersSent) writeHead(this, tap, body);
   }
   tap.watcher.ending(sent, () => {
@@ -190,7 +185,7 @@ function bodyOf(chunk: Chunk, encoding: unknown): string | Uint8Array {
 }
 
 function headersOf(response: ServerResponse, { head }: Tap): Headers {
-  // Fastify passes all headers to `writeHead` in one object with names in lower case. So this object is returned without a copy.
+  // Fastify passes all headers to `writeHead` in one object with names in lower case, so no copy is needed.
   if (head !== undefined && !Array.isArray(head) && response.getHeaderNames().length === 0) return head as Headers;
   const headers = response.getHeaders() as Record<string, Headers[string]>;
   if (head === undefined) return headers;
@@ -206,8 +201,8 @@ function headersOf(response: ServerResponse, { head }: Tap): Headers {
 }
 
 /**
- * Returns the status message; undefined if it is the usual message of the status. HTTP/2 has no status message, and Node warns if
- * it is read.
+ * Returns the status message; undefined if it is the usual one for the status. Over HTTP/2, responses have none, and Node warns if it is
+ * read.
  */
 function messageOf(response: ServerResponse): string | undefined {
   if (isHttp2(response)) return undefined;
@@ -221,22 +216,22 @@ function isBodiless(status: number): boolean {
 
 function writeHead(response: ServerResponse, tap: Tap, body: string | Uint8Array): void {
   const framed = ['content-length', 'transfer-encoding', 'trailer'].some((name) => response.hasHeader(name));
-  // Node's `end` sets the content-length only if the head (status and headers) was not written before. Here it is written before,
-  // so this function sets the content-length.
+  // Node's `end` sets the content-length only if the headers were not written before. They are written earlier here, so the content-length
+  // is set here, too.
   if (!framed && !isBodiless(response.statusCode)) response.setHeader('content-length', Buffer.byteLength(body));
   if (isHttp2(response)) tap.held = holdHead(response, response.statusCode, undefined);
   else tap.writeHead.call(response, response.statusCode);
 }
 
 /**
- * Sends a stored response. Later calls of methods of the response do nothing.
+ * Sends a stored response. After that, other code can no longer change or send the response.
  *
  * @param marker name of the header that marks a replay
  */
 export function replayResponse(response: HttpResponse, stored: StoredResponse, marker: string): void {
   const raw = rawOf(response);
-  // Fastify keeps headers in its own list until it sends a response. Fastify will not send this response, so its headers are
-  // copied to Node's response.
+  // Fastify keeps the headers in a list of its own until it sends a response. It will not send this one, so its headers are copied to
+  // Node's response.
   const present = raw === (response as unknown) ? {} : response.getHeaders();
   response.hijack?.();
   for (const name in present) raw.setHeader(name, present[name] as string);
@@ -248,8 +243,7 @@ export function replayResponse(response: HttpResponse, stored: StoredResponse, m
   else if (stored.body.length > 0 || !raw.hasHeader('content-length'))
     raw.setHeader('content-length', Buffer.byteLength(stored.body));
   raw.setHeader(marker, 'true');
-  // The head (status and headers) is written before `end` is called. A middleware may delay `end`, and other code must not change
-  // the head in the meantime.
+  // The status and headers are written before `end`, because a middleware may delay `end`, and nothing must change them meanwhile.
   if (stored.message === undefined || isHttp2(raw)) raw.writeHead(stored.status);
   else raw.writeHead(stored.status, stored.message);
   raw.end(stored.body);
@@ -257,11 +251,11 @@ export function replayResponse(response: HttpResponse, stored: StoredResponse, m
   if (response.raw !== undefined) response.send = () => response;
 }
 
-/** Makes further calls of a response do nothing, because Nest still sends the value that the interceptors return. */
+/** Makes further calls of a response do nothing, because Nest also sends what the interceptors return. */
 function silence(raw: ServerResponse, status: number): void {
   const ignored = (): ServerResponse => raw;
   const silent = { end: ignored, setHeader: ignored, appendHeader: ignored, removeHeader: ignored, writeHead: ignored };
   Object.assign(raw, silent, { write: () => false, flushHeaders: () => undefined });
-  // Nest sets another status, but loggers, which read the status later, must get the status that was sent.
+  // Nest sets another status afterwards, but loggers that read the status later must see the one that was sent.
   Object.defineProperty(raw, 'statusCode', { get: () => status, set: () => undefined });
 }

@@ -4,15 +4,15 @@ import { Checks } from '../../../internal/src';
 import { IDEMPOTENT } from './idempotency.metadata';
 import { resolveRoute, type IdempotencyRouteOptions, type ResolvedRouteOptions } from './idempotency.options';
 
-/** Settings of one handler. `decorated` is true if the handler or its controller has `@Idempotent()`. */
+/** Settings of a route handler. `decorated` is true if the handler or its controller has `@Idempotent()`. */
 interface HandlerSettings {
   readonly settings: ResolvedRouteOptions;
   readonly decorated: boolean;
 }
 
-/** Settings of all routes. The settings of a route are computed at the first request of the route. */
+/** Settings of all routes, each computed at the first request of its route. */
 export class RouteSettings {
-  /** Settings by controller and then by handler, because controllers that inherit a handler may have different settings. */
+  /** Settings by controller and handler. Two controllers that inherit a handler may have different settings. */
   private readonly routes = new Map<object, Map<object, HandlerSettings>>();
 
   /** @param module defaults of all routes */

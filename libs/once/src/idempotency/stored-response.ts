@@ -6,7 +6,7 @@ type HeaderValue = number | string | readonly string[] | undefined;
 /** Headers by their names in lower case. */
 export type Headers = Readonly<Record<string, HeaderValue>>;
 
-/** Response as the client gets it. */
+/** A response as the client gets it. */
 export interface SentResponse {
   readonly status: number;
   /** Status message (reason phrase); undefined if it is the usual message of the status. */
@@ -15,10 +15,7 @@ export interface SentResponse {
   readonly body: string | Uint8Array;
 }
 
-/**
- * Headers that are not stored, except the content-length of a response to HEAD. Some belong to one connection, some are computed
- * for each response, and cookies are secrets.
- */
+/** Headers that are not stored: cookies are secrets, and the others belong to one connection or are computed for each response. */
 const NOT_STORED = new Set([
   'connection',
   'content-length',
@@ -35,8 +32,8 @@ function same(a: HeaderValue, b: HeaderValue): boolean {
 }
 
 /**
- * Returns the headers that differ from `before`; null as value if a header was removed. Only these headers are stored. For all
- * other headers, a replay has its own values.
+ * Returns the headers that the handler has set or changed; null as the value if it has removed the header. Only these are stored, because a
+ * replay has its own values for the others.
  */
 function headersSince(before: Headers, after: Headers): [string, HeaderValue | null][] {
   const since: [string, HeaderValue | null][] = [];
@@ -50,7 +47,7 @@ function headersSince(before: Headers, after: Headers): [string, HeaderValue | n
   return since;
 }
 
-/** Response of a request, with the text that Redis stores, so that the response is encoded only once. */
+/** A stored response, with its text for Redis, so that it is encoded only once. */
 export class EncodedResponse implements StoredResponse {
   readonly status: number;
   readonly message: string | undefined;
@@ -64,7 +61,7 @@ export class EncodedResponse implements StoredResponse {
     this.#text = text;
   }
 
-  // OnceService stores the text. Only a mock of OnceService in a test reads the body.
+  // OnceService stores the text only. Tests with a mock of OnceService read the body.
   get body(): string | Buffer {
     return decodeResponse(this.#text)?.body ?? '';
   }
@@ -82,8 +79,7 @@ export class EncodedResponse implements StoredResponse {
 export function responseToStore(sent: SentResponse, before: Headers, maxBytes: number): EncodedResponse | undefined {
   const { status, message, body } = sent;
   const headers = headersSince(before, sent.headers) as [string, string | string[] | null][];
-  // A response to HEAD has no body, but has the content-length of the body that GET would send. This content-length is stored,
-  // unlike that of other responses.
+  // The response to a HEAD request has no body, but the content-length that a GET would have. So this length must be stored.
   const length = sent.headers['content-length'];
   if (body.length === 0 && Number(length) > 0) headers.push(['content-length', String(length)]);
   const stored = { status, message, headers, body: typeof body === 'string' ? body : bufferOf(body) };
@@ -96,26 +92,26 @@ function bufferOf(body: Uint8Array): Buffer {
 }
 
 /**
- * Encodes a response as text for Redis. The first line is JSON with the status and the headers. The rest is the body, in base64
- * if the body is not UTF-8.
+ * Encodes a response as text for Redis. The first line is JSON with the status and the headers. The rest is the body, in base64 if the body
+ * is not UTF-8.
  *
- * @returns the text; undefined if the first line and the body (before base64) together have more than `maxBytes` bytes
+ * @returns the text; undefined if the first line and the raw body together have more than `maxBytes` bytes
  */
 export function encodeStored({ status, message, headers, body }: StoredResponse, maxBytes: number): string | undefined {
   const text = typeof body === 'string' || isUtf8(body);
   const line = [status, headers, text ? 'utf8' : 'base64', ...(message === undefined ? [] : [message])];
   const head = `${JSON.stringify(line)}\n`;
-  // In UTF-8, each UTF-16 unit takes at most three bytes. So a short text fits in any case, and its bytes need not be counted.
+  // A UTF-16 unit takes at most three bytes in UTF-8, so the bytes of a short text need not be counted.
   if (typeof body !== 'string' || 3 * (body.length + head.length) > maxBytes) {
     if (Buffer.byteLength(body) + Buffer.byteLength(head) > maxBytes) return undefined;
   }
-  // Node sends a lone surrogate as U+FFFD, so the stored text has U+FFFD, too.
+  // Node sends U+FFFD for a lone surrogate, so the stored text gets the same.
   if (typeof body === 'string') return head + body.toWellFormed();
   return head + body.toString(text ? 'utf8' : 'base64');
 }
 
 /**
- * Parses a stored response; undefined if none was stored.
+ * Parses a stored response; undefined if the request was confirmed without one.
  *
  * @throws TypeError, SyntaxError if another program has damaged the text
  */
@@ -128,7 +124,7 @@ export function decodeResponse(stored: string): StoredResponse | undefined {
     'utf8' | 'base64',
     string | undefined,
   ];
-  // Another program may have written to the key, so the values are checked before a part of the response is sent.
+  // Another program may have written to the key. The values are checked before anything is sent to the client.
   if (!Number.isInteger(status) || status < 100 || status > 999)
     throw new TypeError(
       'The status of the stored response is not an integer from 100 to 999. Another program may have written to its key.',

@@ -18,7 +18,7 @@ import { isTooLarge } from '../once.input';
 import type { Located } from '../once.targets';
 import type { Claim, ClaimResult, Delivery, OnceRun, RenewResult, RunResult, RunOptions } from '../once.types';
 
-/** Returns the error that stops a run. @param because end of the sentence "The run must stop, because ..." */
+/** Creates the error that stops a run. @param because end of the sentence "The run must stop, because ..." */
 export function mustStop(because: string): LostError {
   return new LostError(`The run must stop, because ${because}.`);
 }
@@ -27,7 +27,7 @@ export interface HeldClaim {
   readonly claim: Pick<Claim, 'fence' | 'confirm' | 'release'> & {
     renew(options: { readonly leaseMs: number; readonly deadlineMs: number }): Promise<RenewResult>;
   };
-  /** Result of `time.monotonicMs()` before the claim was sent, ms. The lease is counted from this time. */
+  /** Time by `time.monotonicMs()` just before the claim was sent, ms. The lease is counted from here. */
   readonly claimedAt: number;
   readonly leaseMs: number;
   /**
@@ -37,19 +37,16 @@ export interface HeldClaim {
   readonly maxLeaseMs: number;
 }
 
-/**
- * Run that has a claim. The LeaseBook of Runs renews its lease, and watches the end of the lease by the monotonic clock. When the
- * lease is lost, the signal fires.
- */
+/** A run: work under a claim. Its lease is renewed while the work runs. When the lease is lost, the AbortSignal is aborted. */
 export class Run extends Lease implements OnceRun {
-  /** False once `Runs.end` was called: the claim was confirmed or released, or this failed. */
+  /** False once the claim was confirmed or released, or once this has failed. */
   open = true;
   readonly fence: number;
 
   /**
-   * @param id id of the run, as in OnceRun
-   * @param onRenewalDue called before each renewal. After the lease is lost, it is still called at the same interval. If it calls
-   * `settle`, the lease is not renewed
+   * @param id id for the work, as in OnceRun
+   * @param onRenewalDue called before each renewal, and at the same interval after a loss of the lease. It may call `settle`, so that the
+   *   lease is not renewed
    */
   constructor(
     readonly id: string,
@@ -87,31 +84,28 @@ export class Run extends Lease implements OnceRun {
     if (this.onRenewalDue !== undefined) this.alarmAt = now + this.leaseMs / 3;
   }
 
-  /**
-   * Fires the signal, but keeps the lease. If the work ends successfully after that, its id is still confirmed. May be called
-   * twice.
-   */
+  /** Aborts the AbortSignal, but keeps the lease. If the work succeeds nevertheless, its id is confirmed. May be called twice. */
   revoke(because: string): void {
     this.abort(mustStop(because));
   }
 }
 
 /**
- * Run of a request without a claim: the claim failed, and `onRedisError` is 'run'. Another request may do the same work at the
- * same time.
+ * Run of a request without a claim, because Redis failed and `onRedisError` is 'run'. Another request may do the same work at the same
+ * time.
  */
 export class UnprotectedRun implements OnceRun {
   readonly fence = 0;
   private own: AbortSignal | undefined;
 
-  /** @param stopping signal that fires when the app shuts down */
+  /** @param stopping AbortSignal that is aborted when the app shuts down */
   constructor(
     readonly id: string,
     private readonly stopping: AbortSignal,
   ) {}
 
-  // Each run has its own signal, so that the listeners are freed together with the run. The signal is created when it is first
-  // read, because some versions of Node keep a reference to each derived signal on `stopping`.
+  // Each run has an AbortSignal of its own, so that its listeners are freed with the run. It is created at the first read, because some
+  // versions of Node keep a reference to each signal that is derived from `stopping`.
   get signal(): AbortSignal {
     this.own ??= unlimitedListeners(AbortSignal.any([this.stopping]));
     return this.own;
@@ -124,9 +118,7 @@ export class UnprotectedRun implements OnceRun {
 
 const SHUTDOWN = 'the app is shutting down';
 
-/**
- * All runs of an OnceModule. This class finds the current run, renews the leases, and waits for the runs when the app shuts down.
- */
+/** All runs of an OnceModule: finds the current run, renews the leases, and waits for the runs at a shutdown. */
 export class Runs {
   private readonly context = new AsyncLocalStorage<OnceRun>();
   private readonly leases = new LeaseBook<Run>({
@@ -135,10 +127,10 @@ export class Runs {
       const { status } = await claimed.claim.renew({ leaseMs, deadlineMs });
       return status === 'lost' ? batch : [];
     },
-    // Nothing to do: if no later renewal succeeds, the signal fires at the end of the lease.
+    // Nothing to do: unless a later renewal succeeds, the AbortSignal is aborted when the lease ends.
     renewalFailed: () => undefined,
   });
-  /** Calls of `OnceService.run` that have not returned yet. A call is in this set even before its claim. */
+  /** Calls of `OnceService.run` that have not returned, including those that are just claiming their id. */
   private readonly calls = new Set<object>();
   private readonly stopping = new AbortController();
 
@@ -151,8 +143,7 @@ export class Runs {
   }
 
   /**
-   * Begins a run that has a claim. The lease is renewed until `settle` is called. A shutdown waits for the run until `end` is
-   * called.
+   * Begins a run. Its lease is renewed until `settle` is called, and a shutdown waits for it until `end` is called.
    *
    * @param beforeRenewal see `onRenewalDue` of Run
    */
@@ -175,20 +166,18 @@ export class Runs {
   }
 
   /**
-   * Calls the body of a run, and returns a promise of the result. `current()` returns the run inside of `body` and of everything
-   * that `body` awaits.
+   * Calls the work of a run, and returns a promise of its result. Inside the work, and in everything that it awaits, `current()` returns
+   * the run.
    *
-   * On Node 20 and 22, every promise of the process is slower after the first call of this method. So idempotent routes do not
-   * use it.
+   * On Node 20 and 22, every promise of the process is slower after the first call of this method. So idempotent routes do not use it.
    * See DECISIONS.md: routes-get-their-run-as-parameter
    */
   within<T>(run: OnceRun, body: (run: OnceRun) => T | PromiseLike<T>): Promise<T> {
-    // `Promise.resolve` returns a promise unchanged. It converts any other thenable to a promise. This is done here, so that the
-    // `then` of the thenable runs inside of the run.
+    // `Promise.resolve` is called inside the run, so that the `then` of a returned thenable also runs inside it.
     return this.context.run(run, () => Promise.resolve(body(run)));
   }
 
-  /** Remembers a call of `OnceService.run` until `leave`, so that a shutdown waits for the call. */
+  /** Notes a call of `OnceService.run`, for which a shutdown must wait until `leave` is called. */
   enter(call: object): void {
     this.calls.add(call);
   }
@@ -197,14 +186,14 @@ export class Runs {
     this.calls.delete(call);
   }
 
-  /** Starts the time `drainMs`, unless it has started before. */
+  /** Starts the period `drainMs`, unless it has started already. */
   beginClose(): void {
     this.closingSince ??= time.monotonicMs();
   }
 
   /**
-   * Waits up to `drainMs` for the runs that exist now, and waits until workers and consumers have drained (ended their work).
-   * Then fires the signals of all runs, and waits up to `abortGraceMs` for them.
+   * Waits up to `drainMs` for the present runs, and for the handlers of all workers and consumers. Then aborts the AbortSignals of all
+   * runs, and waits up to `abortGraceMs` for them.
    */
   async close(): Promise<void> {
     this.beginClose();
@@ -214,8 +203,8 @@ export class Runs {
     const runs = [...this.leases.all];
     const calls = [...this.calls];
     const idle = (): boolean => !calls.some((call) => this.calls.has(call)) && !runs.some((run) => run.open);
-    // While this method waits, new requests still arrive and begin runs. The HTTP server waits for these requests later. So the
-    // signals of their runs must fire, too, even if this method has returned.
+    // Meanwhile, new requests may begin runs. The HTTP server waits for them later, so their AbortSignals must be aborted, too, even after
+    // this method has returned.
     time.setTimeLimit(() => void allDrained.then(() => this.stop()), leftMs).unref();
     await Promise.all([reachedWithin(leftMs, idle), allDrained]);
     if (idle()) return;
@@ -244,7 +233,7 @@ export class Runner {
     private readonly runs: Runs,
   ) {}
 
-  // This is one async function, because each promise costs more when AsyncLocalStorage is used.
+  // A single async function is used, because each promise costs more with AsyncLocalStorage.
   /** Runs work, unless its id is done or in progress. @throws the errors of `OnceService.run` */
   async run<T>(work: Work<T>): Promise<RunResult<Awaited<T>>> {
     const { located, options, body } = work;
@@ -287,8 +276,8 @@ export class Runner {
   }
 
   /**
-   * Ends the claim of work that is not finished: confirms it with `at-most-once`, releases it otherwise. If Redis fails, only
-   * publishes an event, because the caller must get the outcome of the work.
+   * Ends the claim of work that did not finish: confirms it with `at-most-once`, otherwise releases it. A failure of Redis only leads to an
+   * event, because the caller must get the result or the error of the work.
    */
   private async settleUnfinished(claim: Claim, delivery: Delivery): Promise<void> {
     try {
@@ -298,10 +287,7 @@ export class Runner {
     }
   }
 
-  /**
-   * Returns a result as JSON. Returns '' if the result cannot be stored: the work is done, so its id must be confirmed even
-   * without a result.
-   */
+  /** Returns a result as JSON, or '' if it cannot be stored. The work is done, so its id must be confirmed in any case. */
   private encodeOrNothing(result: unknown): string {
     try {
       return this.claims.encode(result);

@@ -1,7 +1,7 @@
 --[[
 claim: claim an id for the time of a lease, unless another owner has the id or the id is done.
 
-KEYS[1]  claim        string    <prefix>:once:{<id>}:claim   one text, so that one command reads it, or claims a new id:
+KEYS[1]  claim        string    <prefix>:once:{<id>}:claim   the whole claim is one text, so that one command can read or write it:
                                 state, 1 letter: c(laimed) | d(one) | r(eleased); delivery, 1 letter: l(east) | m(ost);
                                 fence, 16 digits; end of the lease, 13; retention, 12; then 4 digits each for the bytes of
                                 four texts: token, token of the last release, operation of the last renewal, fingerprint;
@@ -10,12 +10,12 @@ ARGV[1]  token        str       identifies the owner
 ARGV[2]  leaseMs      int >= 1  time in which the owner must renew the lease, ms
 ARGV[3]  retentionMs  int >= 1  time for which the id is remembered, ms
 ARGV[4]  delivery     str       'at-least-once' | 'at-most-once'; stored with the claim
-ARGV[5]  fingerprint  str       hash of a request's content, which must be the same in each claim; '' without one
+ARGV[5]  fingerprint  str       hash of a request's content, which must be the same in each claim; '' if there is no request
 
 Returns answer
-  answer  str  'c', the fence in 16 digits, the end of the lease in 13: claimed; the fence is higher than that of an earlier claim,
-               unless Redis no longer has the key and its clock went back
-               'p' and the ms until the lease of the owner ends unless renewed: in progress
+  answer  str  'c', the fencing token in 16 digits and the end of the lease in 13: claimed. The fencing token is higher than that of an
+               earlier claim, unless Redis has lost the key and its clock was set back
+               'p' and the ms until the lease of the owner ends: in progress
                'd' and the result: done
                'a': abandoned; the lease of an at-most-once claim ended without a confirmation
                'm': mismatch; the id was claimed with another fingerprint
@@ -33,14 +33,14 @@ if ARGV[2] ~= head_lease or ARGV[3] ~= head_retention or kind ~= head_kind or #A
     or lease % 1 ~= 0 or retention % 1 ~= 0 then
     return redis.error_reply('BADTTL leaseMs and retentionMs must be integers from 1 to 999999999999, nothing was changed')
   end
-  -- The fence begins at Redis' time in us. So even if the key has expired, it is higher than earlier fences, unless the clock
-  -- went back.
+  -- A first fencing token is Redis' time in us. So even after the key has expired, it is higher than all earlier ones, unless the clock was
+  -- set back.
   head = string.format(layout, kind, now_us, now_ms + lease, retention, #ARGV[1], 0, #ARGV[5])
   ttl = lease > retention and ARGV[2] or ARGV[3]
   head_lease, head_retention, head_kind, head_token, head_fingerprint = ARGV[2], ARGV[3], kind, #ARGV[1], #ARGV[5]
 end
--- SET with NX and GET returns the old value and writes nothing, or returns nothing if it has written the claim. So the
--- claim of a new id is this one command.
+-- SET with NX and GET returns nothing if it has written the claim. Otherwise it writes nothing, and returns the old value. So a new id is
+-- claimed with this single command.
 local text = redis.call('SET', KEYS[1], head .. ARGV[1] .. ARGV[5], 'NX', 'GET', 'PX', ttl)
 if not text then return 'c' .. string.sub(head, 3, 31) end
 local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')

@@ -1,12 +1,12 @@
 --[[
 confirm: mark an id as done, with a result for later claims.
 
-KEYS[1]  claim   string  <prefix>:once:{<id>}:claim   laid out as in `claim`
+KEYS[1]  claim   string  <prefix>:once:{<id>}:claim   format: see the script claim
 ARGV[1]  token   str     token of the owner
-ARGV[2]  result  str     '' without one
+ARGV[2]  result  str     '' for no result
 
 Returns status
-  status  'confirmed' | 'lost'   lost: the token does not own the id; nothing was changed
+  status  'confirmed' | 'lost'   lost: the caller does not own the id; nothing was changed
 
 O(1). TTL: the retention of the claim, from now on. Clock: Redis. Replay: returns confirmed, and the first result stays.
 ]]

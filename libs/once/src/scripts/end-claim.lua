@@ -1,14 +1,15 @@
 --[[
 end-claim: end the claim of an owner that an operator has seen, or forget an id.
 
-KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as in `claim`; or <prefix>:once:{<id>}:first
-ARGV[1]  verb   str     'release': as `release`, without the token | 'forget': delete the key, so that the work can run again
-ARGV[2]  fence  str     16 digits, of the claim that the operator has seen; '' for an id of `first`
+KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   format: see the script claim; or <prefix>:once:{<id>}:first
+ARGV[1]  verb   str     'release': free the id, without knowing the token | 'forget': delete the key, so that the work can run again
+ARGV[2]  fence  str     fencing token in 16 digits of the claim that the operator has seen; '' for an id of the script first
 
 Returns status
   status  'ended' | 'changed': another owner has claimed the id since, or it is not claimed any more | 'unknown': there is no such key
 
-O(1). TTL: unchanged. Clock: not read. Replay: of a release, the same; of a forget, 'unknown', or 'changed' after a new claim.
+O(1). TTL: unchanged. Clock: not read. Replay: the same status after a release; 'unknown' after a forget, or
+'changed' after a new claim.
 ]]
 local text = redis.call('GET', KEYS[1])
 if not text then return 'unknown' end

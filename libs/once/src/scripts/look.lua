@@ -1,15 +1,15 @@
 --[[
-look: read the state of an id, without its result. Also reads an id of `first`.
+look: read the state of an id, without its result. Also reads ids of the script first.
 
-KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as in `claim`; or <prefix>:once:{<id>}:first
+KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   format: see the script claim; or <prefix>:once:{<id>}:first
 
 Returns {state, delivery, fence, leaseEndsAtMs, expiresAtMs, bytes, now}
   state          'claimed' | 'done' | 'released' | 'first' | '': there is no such key
   delivery       'at-least-once' | 'at-most-once' | ''
-  fence          str  16 digits; ''
+  fence          str  fencing token in 16 digits; '' if there is none
   leaseEndsAtMs  int  end of the lease, ms since 1970; 0 unless claimed
   expiresAtMs    int  time at which the key expires, ms since 1970; -1 if it has no TTL
-  bytes          int  bytes of the result
+  bytes          int  size of the result, bytes
   now            int  ms since 1970
 
 O(1). TTL: unchanged. Clock: Redis. Replay: reads again.

@@ -1,14 +1,14 @@
 --[[
 peek: read the state of an id.
 
-KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as in `claim`
+KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   format: see the script claim
 
 Returns {status, fence, leaseEndsAtMs, expiresAtMs, result}
-  status         'unknown' | 'in-progress' | 'done' | 'abandoned'   'unknown': the next claim gets the id
-  fence          str  16 digits; '0' unless 'in-progress'
+  status         'unknown' | 'in-progress' | 'done' | 'abandoned'   'unknown': the id can be claimed
+  fence          str  fencing token in 16 digits; '0' unless 'in-progress'
   leaseEndsAtMs  str  end of the lease, digits, ms since 1970 by Redis' clock; '0' unless 'in-progress'
   expiresAtMs    int  time at which the key expires, ms since 1970 by Redis' clock; -1 if it has no TTL; 0 for 'unknown'
-  result         str  stored result; '' without one
+  result         str  stored result; '' if there is none
 
 O(1). TTL: unchanged. Clock: Redis. Replay: reads again.
 ]]

@@ -1,14 +1,14 @@
 --[[
 release: end a claim without marking its id as done, so that the id can be claimed again.
 
-KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as in `claim`
+KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   format: see the script claim
 ARGV[1]  token  str     token of the owner
 
 Returns status
-  status  'released' | 'lost'   lost: the token does not own the id; nothing was changed
+  status  'released' | 'lost'   lost: the caller does not own the id; nothing was changed
 
-O(1). TTL: unchanged; of a key without one, the retention of the claim. Clock: Redis. Replay: returns released, also if the
-next owner has claimed the id since.
+O(1). TTL: unchanged; a key that has lost its TTL gets the retention of the claim. Clock: Redis. Replay: returns
+released, even if the next owner has claimed the id meanwhile.
 ]]
 -- @include clock
 local text = redis.call('GET', KEYS[1])

@@ -1,16 +1,17 @@
 --[[
 renew: extend the lease of an owner, so that it ends leaseMs from now.
 
-KEYS[1]  claim      string    <prefix>:once:{<id>}:claim   laid out as in `claim`
+KEYS[1]  claim      string    <prefix>:once:{<id>}:claim   format: see the script claim
 ARGV[1]  token      str       token of the owner
 ARGV[2]  leaseMs    int >= 1  time from now to the end of the lease, ms
-ARGV[3]  operation  str       identifies this renewal, so that a replay is recognised
+ARGV[3]  operation  str       identifies this renewal, to detect a replay
 
 Returns {status, leaseEndsAtMs}
-  status         'renewed' | 'lost'   lost: the token does not own the id; nothing was changed
+  status         'renewed' | 'lost'   lost: the caller does not own the id; nothing was changed
   leaseEndsAtMs  str  end of the lease, digits, ms since 1970 by Redis' clock; '0' for 'lost'
 
-O(1). TTL: at least the lease. Clock: Redis. Replay: the last operation gets its first reply until the lease ends.
+O(1). TTL: at least the lease. Clock: Redis. Replay: returns the first reply until the lease ends, unless another renewal came
+in between.
 ]]
 -- @include clock
 local lease = tonumber(ARGV[2])

@@ -1,2 +1,3 @@
--- Head of a new claim, its TTL, and what both were made of. Calls of a group mostly have the same, so they are made once.
+-- Beginning of the text of a new claim, its TTL, and the arguments from which both were made. Calls that are sent as a group mostly have
+-- the same arguments, so the text is reused.
 local head, ttl, head_lease, head_retention, head_kind, head_token, head_fingerprint
