@@ -1,2 +1,2 @@
-// Only scheduled-lock imports this file. The package does not export it.
+// Exports for scheduled-lock only. The package does not export this file.
 export { LockLease, LockLeases, type LeasePort } from './locks/held-lock';

@@ -5,12 +5,11 @@ import { eventChannels } from '../../internal/src';
  * scheduled jobs publish `lockReleased`, `lockLost` and `callFailed` (only `renew`) too, with the name of the job.
  */
 export interface LockEvents {
-  /** An acquisition of one or several names ended. */
+  /** An attempt to acquire one or several names has ended. */
   readonly acquisitionEnded: {
     readonly names: readonly string[];
     /**
-     * `busy`: a name was not acquired within `waitMs`, or was lost before all names were acquired. `failed`: the acquisition threw an
-     * error that is not a LockBusyError.
+     * `busy`: a name was not acquired within `waitMs`, or was lost before all names were acquired. `failed`: any other error was thrown.
      */
     readonly status: 'acquired' | 'busy' | 'failed';
     /** Time from the call of the acquisition until its result or error, ms. */
@@ -25,7 +24,7 @@ export interface LockEvents {
     readonly heldMs: number;
   };
 
-  /** A lock was lost before its release. */
+  /** A lock was lost before its holder released it. */
   readonly lockLost: {
     readonly name: string;
     readonly fence: number;
@@ -36,8 +35,8 @@ export interface LockEvents {
   };
 
   /**
-   * A call to Redis failed. `renew`: an automatic renewal; it is tried again until the lock is released or its lease ends. `release`:
-   * the release at the end of `withLock` or of `await using`. `subscribe`: the subscription that wakes a waiting caller after a release.
+   * A call to Redis failed. `renew`: an automatic renewal; it is tried again until the lock is released or its lease ends. `release`: the
+   * release at the end of `withLock` or of `await using`. `subscribe`: the Pub/Sub subscription that wakes callers when a lock is released.
    */
   readonly callFailed: {
     /** Name of the lock; several names are joined with `, `. */

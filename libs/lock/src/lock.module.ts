@@ -15,6 +15,6 @@ const LockModuleBase = defineLuanestModule<LockModuleOptions, ModuleExtras, Reso
   }),
 });
 
-/** Module that provides LockService. Every option has a default. */
+/** Provides LockService. Every option has a default. */
 @Module({})
 export class LockModule extends LockModuleBase {}

@@ -12,7 +12,7 @@ import {
   type ShutdownOptions,
 } from '../../internal/src';
 
-/** Options that the module sets for all acquisitions, and that one acquisition may set for itself. */
+/** Options that the module sets for all locks, and that a single call can override. */
 interface LockTerms {
   /**
    * Length of the lease, ms; integer of 10 to 2^31 - 1. If a process dies, its lock is free after this time at the latest. Default: the
@@ -26,7 +26,7 @@ interface LockTerms {
   readonly waitMs?: number;
 }
 
-/** Options of one acquisition. */
+/** Options of a single call that acquires a lock. */
 export interface LockOptions extends LockTerms {
   /**
    * Behaviour if others hold the lock or wait for it. `wait`: wait up to `waitMs`, then throw LockBusyError. `skip`: do not wait;
@@ -39,30 +39,26 @@ export interface LockOptions extends LockTerms {
    */
   readonly renew?: boolean;
   /**
-   * Signal that ends the acquisition. When it fires, the acquisition throws the signal's reason. If Redis grants the lock after that,
-   * luanest releases the lock. This signal does not end an acquired lock or the work under it. To see that a lock was lost, use
-   * `Lock.signal`. Default: no signal.
+   * Signal that cancels the attempt to acquire the lock: the call throws the signal's reason, and a lock that Redis grants nevertheless is
+   * released. It does not affect a lock that is already acquired; use `Lock.signal` to notice a loss. Default: no signal.
    */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Options of LockModule. `replicas`: number of replicas that must have each acquisition and each renewal of a lock. If fewer replicas
- * have an acquisition, the lock is released, and NotReplicatedError is thrown. If fewer replicas have a renewal, the renewal has failed.
- * It is tried again until the lease ends.
+ * Options of LockModule. `replicas`: number of replicas that must have each acquisition and renewal of a lock. If fewer have an
+ * acquisition, the lock is released, and NotReplicatedError is thrown. If fewer have a renewal, it counts as failed, and is tried again
+ * until the lease ends.
  */
 export interface LockModuleOptions extends LockTerms, NodeOptions, ReplicaOptions, ShutdownOptions {}
 
 export interface ResolvedLockModuleOptions extends Required<LockModuleOptions> {
-  /**
-   * Longest pause between two tries of a process that waits for a lock, ms. If the process is subscribed to the releases of the lock,
-   * a release shortens the pause.
-   */
+  /** A waiting process tries to acquire the lock at least this often, ms. A reported release makes it try sooner. */
   readonly pollMs: number;
   /**
-   * How long a call to Redis still waits for its reply after the end of `waitMs`, ms. With `replicas`, `replicasTimeoutMs` is added.
-   * The option `deadlineMs` of ScriptRegistryModule may end a call sooner. An acquisition may need a second call: if its `waitMs` is 0
-   * and others wait for the lock, or if it has acquired only some of several names and must release them.
+   * How long a call still waits for the reply of Redis when `waitMs` is over, ms. With `replicas`, `replicasTimeoutMs` is added. The option
+   * `deadlineMs` of ScriptRegistryModule may end a call sooner. A second such wait is possible: if `waitMs` is 0 and others wait for the
+   * lock, or if only some of several names were acquired and must be released.
    */
   readonly deadlineMs: number;
   /** How long Redis keeps the last fencing token of a lock after the end of its lease, ms. */
@@ -95,7 +91,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOp
   });
 }
 
-/** Options of an acquisition with every default filled in; `signal` has no default. */
+/** Options of a call with the defaults filled in; `signal` has no default. */
 export type ResolvedLockOptions = Required<Omit<LockOptions, 'signal'>> & Pick<LockOptions, 'signal'>;
 
 export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModuleOptions): ResolvedLockOptions {

@@ -14,7 +14,7 @@ import {
 const KEYS = ['lock'] as const;
 const WITH_QUEUE = ['lock', 'queue'] as const;
 /**
- * Sends at most 32 calls as one EVALSHA. While Redis runs such a group of calls, this process writes or reads another one.
+ * Sends at most 32 calls together as one command. While Redis runs them, this process prepares the next ones or reads the last replies.
  * See DECISIONS.md: groups-of-32-locks
  */
 const GROUP = { maxCalls: 32 };
@@ -63,7 +63,7 @@ export const releaseLock = defineScript({
   args: { owner: str },
   flags: FREES_MEMORY,
   group: GROUP,
-  // If the call was sent twice, the first one may have released the lock, and another owner may have acquired it before the second one.
+  // If the call was sent twice, the first copy may have released the lock, and another owner may have acquired it before the second copy.
   reply: (released: number, resent): 'released' | 'lost' | 'unknown' =>
     released === 1 ? 'released' : resent ? 'unknown' : 'lost',
 });

@@ -21,14 +21,14 @@ import { HeldLock, lostDuringWork, releaseAndReport, type LockLease } from './lo
 type Names = string | readonly string[];
 
 class Busy {
-  /** @param lost true if the name was acquired, but lost before all names were acquired */
+  /** @param lost true if the name was lost again before all names were acquired */
   constructor(
     readonly name: string,
     readonly lost = false,
   ) {}
 }
 
-/** Acquires and releases locks by name. Among all processes with the same key prefix, a name has one holder at a time. */
+/** Acquires and releases locks by name. A name has at most one holder at a time, among all processes with the same key prefix. */
 export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
   static readonly [CONSOLE] = 'LockService';
@@ -49,11 +49,10 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   /**
    * Acquires a lock on one name, or on several names in sorted order: all of them or none.
    *
-   * @throws LockBusyError if a name was not acquired within `waitMs`, mostly because others held it or waited for it first; also if a
-   *   name was acquired, but lost before all names were acquired
-   * @throws the reason of the option `signal` if that signal fires before the lock is acquired
-   * @throws InvalidInputError for an invalid name, and for a name that a surrounding `withLock` holds; InvalidOptionError for an
-   *   invalid option. Nothing was sent to Redis
+   * @throws LockBusyError if a name was not acquired within `waitMs`, or was lost before all names were acquired
+   * @throws the reason of the option `signal` if that signal is aborted before the lock is acquired
+   * @throws InvalidInputError for an invalid name, and for a name that a surrounding `withLock` holds; InvalidOptionError for an invalid
+   *   option. Nothing was sent to Redis
    * @throws NotReplicatedError, ClosedError, the errors of ScriptRegistry.run()
    *
    * @example
@@ -85,8 +84,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    *
    * @returns the result of `work`; undefined if `onBusy` is `skip` and the lock was not acquired
    * @throws the error of `work`; the errors of `acquire`; InvalidInputError if `work` is not a function
-   * @throws LostError if `work` succeeded but the lock was lost before its release, or the script of the release failed; or if
-   *   shutdown no longer waits for `work`
+   * @throws LostError if `work` succeeded, but the lock was lost before its release; or if a shutdown no longer waits for `work`
    *
    * @example
    * ```ts
@@ -112,7 +110,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Returns the holder of a lock, when it was acquired, when its lease ends, and its last fence.
+   * Returns who holds a lock, since when, until when, and its last fencing token.
    *
    * @throws InvalidInputError for an invalid name; the errors of ScriptRegistry.run()
    */
@@ -120,17 +118,17 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
     const keys = { lock: this.acquirer.keyOf(name) };
     const { held, fence, leaseEndsAtMs, owner } = await this.registry.run(readStatus, { keys, args: {} });
     if (!held) return { held: false, fence };
-    // A fence is Redis' time of the acquisition in microseconds, or the last fence + 1 if that is higher.
+    // A fencing token is Redis' time of the acquisition in microseconds, unless the last token + 1 is higher.
     return { held: true, node: nodeOf(owner), acquiredAtMs: Math.floor(fence / 1_000), leaseEndsAtMs, fence };
   }
 
   /**
-   * Takes a lock from its holder, and raises its fencing token. The signal of the old holder fires at once if this LockService acquired
-   * the lock. In another process, it fires at the holder's next renewal, or, if the holder does not renew, at the end of its lease.
+   * Takes a lock from its holder, and raises its fencing token. The holder's AbortSignal is aborted: at once if this LockService acquired
+   * the lock; in another process at the next renewal, or at the end of a lease that is not renewed.
    *
    * @returns `forced`: true if the lock was held; `fence`: the new fencing token
-   * @throws InvalidInputError for an invalid name; the errors of ScriptRegistry.run(). After UnknownOutcomeError, a second call may
-   *   take the lock from a new holder
+   * @throws InvalidInputError for an invalid name; the errors of ScriptRegistry.run(). After UnknownOutcomeError, a second call may take
+   *   the lock from a new holder
    */
   async forceUnlock(name: string): Promise<{ readonly forced: boolean; readonly fence: number }> {
     const keys = { lock: this.acquirer.keyOf(name) };
@@ -140,7 +138,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
     return { forced, fence };
   }
 
-  /** Returns what `luanest/console` needs. */
+  /** Returns functions for `luanest/console`. */
   [CONSOLE](): LockConsole {
     const { registry, acquirer, options } = this;
     return {
@@ -160,16 +158,16 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
     };
   }
 
-  /** Starts the time `drainMs` of the shutdown. */
+  /** Starts the period `drainMs` of the shutdown. */
   onModuleDestroy(): void {
     this.shutdown.begin();
   }
 
   /**
-   * Waits up to `drainMs` until the held locks are released. Also waits until workers and consumers have ended their work, because that
-   * work may need locks. Then fires the signals of the locks that are still held, waits up to `abortGraceMs`, and releases these locks.
+   * Waits up to `drainMs` until the held locks are released, and for the handlers of all workers and consumers, which may need locks. Then
+   * aborts the AbortSignals of the locks that are still held, waits up to `abortGraceMs`, and releases them.
    *
-   * New and waiting acquisitions get a ClosedError once `drainMs` is over and the workers have ended, or once the HTTP server has closed,
+   * Acquiring a lock fails with ClosedError once `drainMs` is over and all handlers have ended, or once the HTTP server has closed,
    * whichever is first.
    */
   beforeApplicationShutdown(): Promise<void> {
@@ -226,7 +224,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
     if (sorted.length === 0)
       throw new InvalidInputError('The list of lock names is empty. Expected at least one name.');
     for (const name of sorted) {
-      // Refuses an invalid name before the first name is acquired.
+      // An invalid name must be refused before the first name is acquired.
       this.acquirer.keyOf(name);
       this.refuseReentry(name);
     }

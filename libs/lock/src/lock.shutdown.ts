@@ -3,12 +3,12 @@ import type { Acquirer } from './locks/acquirer';
 import type { ResolvedLockModuleOptions } from './lock.options';
 import type { Lock } from './lock.types';
 
-/** Longest wait for the replies to the last releases, ms. If a release fails, the lease expires. */
+/** Longest time that a shutdown waits for the replies to the last releases, ms. If a release fails, the lease expires. */
 const LAST_REPLIES_MS = 2_000;
 
-/** Tracks the work of `withLock`, and releases the locks of a LockService at shutdown. */
+/** Keeps track of the work of `withLock`, and releases the locks of a LockService at a shutdown. */
 export class Shutdown {
-  /** One function for each running call of `withLock`: it rejects the promise of that call. */
+  /** Functions that reject the promises of the running `withLock` calls. */
   private readonly rejectors = new Set<() => void>();
 
   private since: number | undefined;
@@ -21,7 +21,7 @@ export class Shutdown {
     atLast(registry, () => this.end());
   }
 
-  /** Runs `work` and returns its result. @throws the error of `work`; LostError if shutdown no longer waits for `work` */
+  /** Runs `work`, and returns its result. @throws the error of `work`; LostError if a shutdown no longer waits for `work` */
   track<T>(lock: Lock, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const rejectNow = (): void => {
@@ -40,20 +40,20 @@ export class Shutdown {
     });
   }
 
-  /** Starts the time `drainMs`, unless it has started already. */
+  /** Starts the period `drainMs`, unless it has started already. */
   begin(): void {
     this.since ??= time.monotonicMs();
   }
 
   /**
-   * Waits up to `drainMs` until all locks are released, and until the workers and consumers of all modules have ended their work. Then
-   * fires the signals of the locks that are still held, waits up to `abortGraceMs`, and releases these locks. Never throws.
+   * Waits up to `drainMs` until all locks are released, and for the handlers of all workers and consumers. Then aborts the AbortSignals of
+   * the locks that are still held, waits up to `abortGraceMs`, and releases them. Never throws.
    */
   async drain(): Promise<void> {
     this.begin();
     const leftMs = Math.max(0, this.options.drainMs - (time.monotonicMs() - (this.since as number)));
     const allDrained = drained();
-    // HTTP requests may still acquire locks, even after this method has returned. They must not delay the shutdown beyond `drainMs`.
+    // HTTP requests may acquire locks even after this method has returned, but they must not delay the shutdown beyond `drainMs`.
     time.setTimeLimit(() => void allDrained.then(() => this.refuse()), leftMs).unref();
     await Promise.all([this.idleWithin(leftMs), allDrained]);
     if (this.idle) return;
@@ -61,7 +61,9 @@ export class Shutdown {
     if (!(await this.idleWithin(this.options.abortGraceMs))) await this.abandon();
   }
 
-  /** Refuses acquisitions, and releases locks that are still held. Nobody uses them now: workers have drained, and servers are closed. */
+  /**
+   * Refuses further acquisitions, and releases the locks that are still held. All handlers have ended by now, and the servers are closed.
+   */
   private async end(): Promise<void> {
     this.refuse();
     await this.abandon();
@@ -72,10 +74,13 @@ export class Shutdown {
     for (const lease of this.acquirer.leases.all) lease.revoke('the app is shutting down');
   }
 
-  /** Rejects the calls of `withLock` that still run, and then releases all locks. See DECISIONS.md: revoke-before-release-at-shutdown */
+  /**
+   * Rejects the running `withLock` calls, and then releases all locks.
+   * See DECISIONS.md: revoke-before-release-at-shutdown
+   */
   private async abandon(): Promise<void> {
     for (const rejectNow of this.rejectors) rejectNow();
-    // Waits one turn, so that callers of withLock() get their LostError before their lock is released.
+    // Callers of withLock() must get their LostError before their lock is released.
     await new Promise<void>((resolve) => void nextTurn(resolve));
     for (const lease of [...this.acquirer.leases.all]) lease.release().catch(() => undefined);
     await reachedWithin(LAST_REPLIES_MS, () => this.acquirer.idle);

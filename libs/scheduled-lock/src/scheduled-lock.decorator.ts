@@ -8,7 +8,7 @@ const LOCKED_METHODS = 'luanest:scheduled-lock-methods';
 
 type Method = (this: object, ...args: unknown[]) => unknown;
 
-/** Finds the ScheduledLockService for an object with decorated methods. */
+/** Brings ScheduledLockService into the objects that have methods with `@ScheduledLock`. */
 export const lockService = new MethodService(ScheduledLockService, 'ScheduledLockModule');
 
 export interface LockedMethod {
@@ -17,21 +17,20 @@ export interface LockedMethod {
 }
 
 /**
- * Runs each scheduled run of a job of `@nestjs/schedule` on one node only: the node that claims the run in Redis. If the call to Redis
- * fails, the option `onRedisError` decides. Put `@ScheduledLock` above or below `@Cron`, `@Interval` or `@Timeout`.
+ * Makes each scheduled run of a job of `@nestjs/schedule` happen on one node only: the one that claims the run in Redis. If the call to
+ * Redis fails, the option `onRedisError` decides. Put `@ScheduledLock` above or below `@Cron`, `@Interval` or `@Timeout`.
  *
  * On an HTTP or RPC handler, it sets the options for `ScheduledLockInterceptor`.
  *
  * The decorated method calls `ScheduledLockService.run`. If Nest did not create the object, the method throws a SetupError. In unit tests,
  * create the object with `undecorated()` of `luanest/testing`; then the method runs without a lock.
  *
- * @param options options of the job. Default: the options of the module, with the name `Class.method`. If a value is invalid, the app
- *   does not start
- * @throws InvalidOptionError if the options are not an object, or if the decorated member is not an instance method;
- *   SetupError if `@ScheduledLock` decorates the same method twice
+ * @param options options of the job. Default: the options of the module, with the name `Class.method`. If a value is invalid, the app does
+ *   not start
+ * @throws InvalidOptionError if the options are not an object, or if the decorated member is not an instance method; SetupError if
+ *   `@ScheduledLock` decorates the same method twice
  *
- * @example
- * `@ScheduledLock({ name: 'report' }) @Cron('0 6 * * *') async report() { await sendReport(); }`
+ * @example `@ScheduledLock({ name: 'report' }) @Cron('0 6 * * *') async report() { await sendReport(); }`
  */
 export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorator {
   return methodDecorator('@ScheduledLock', ({ checks, target, key, method, descriptor }) => {
@@ -42,7 +41,7 @@ export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorat
   });
 }
 
-/** Returns the method that replaces `original`. See DECISIONS.md: decorator-replaces-the-method */
+/** Returns the method that runs `original` under the lock. See DECISIONS.md: decorator-replaces-the-method */
 function lockedForm(
   target: object,
   key: string | symbol,
@@ -55,14 +54,14 @@ function lockedForm(
     if (isUndecorated(this)) return original.apply(this, args);
     const service = serviceOf(this);
     const method = Reflect.get(this, key) as Method;
-    // For a handler, ScheduledLockInterceptor has acquired the lock already.
+    // ScheduledLockInterceptor has acquired the lock for a handler already.
     if (isHandler(method)) return original.apply(this, args);
     const name = jobNameOf(lockedMethod(method)?.options ?? options, this.constructor.name, key);
     return service
       .run(name, () => original.apply(this, args), { tick: true })
       .then((result) => (result.ran ? result.value : undefined));
   };
-  // Reflect.getMetadata also searches the prototypes of an object. So the wrapper has the metadata of the decorators below this one.
+  // Reflect.getMetadata also searches prototypes. So the new method has the metadata of the decorators below this one.
   Object.setPrototypeOf(wrapper, original);
   Object.defineProperty(wrapper, 'name', { value: original.name, configurable: true });
   Object.defineProperty(wrapper, 'length', { value: original.length, configurable: true });
@@ -77,7 +76,9 @@ export function jobNameOf({ name }: ScheduledLockOptions, type: string, method: 
   return name ?? `${type}.${String(method)}`;
 }
 
-/** Returns the metadata that `@ScheduledLock` set on a method, or that a decorator above it copied; undefined without the decorator. */
+/**
+ * Returns the metadata of `@ScheduledLock` on a method; undefined without the decorator. A decorator above it may have copied the metadata.
+ */
 export function lockedMethod(method: object): LockedMethod | undefined {
   return Reflect.getMetadata(LOCKED, method) as LockedMethod | undefined;
 }

@@ -4,14 +4,13 @@ import type { JobRecord } from './scheduled-lock.types';
 /** Type of each event of this lib: `ScheduledLockEvents['tickEnded']`, for example. The constant ScheduledLockEvents names the channels. */
 export interface ScheduledLockEvents {
   /**
-   * A scheduled run (tick), the repetition of a lost run (catch-up), a run by hand or a call of a locked handler ended in this process, or
-   * did not run here. For a run without a lock (`onRedisError: 'run'`), the event is published when the run begins. No event is published
-   * for a tick whose scheduled instant is unknown, for a catch-up that found nothing to repeat, for a call inside a run of the same job,
-   * and for a call after shutdown has begun.
+   * A run of a job has ended in this process, or did not happen here: a scheduled run, the repetition of a lost run, a run by hand, or a
+   * call of a locked handler. For a run without a lock (`onRedisError: 'run'`), published when it begins. Not published if the scheduled
+   * time is unknown, if there was no lost run to repeat, for a call inside a run of the same job, and once a shutdown has begun.
    */
   readonly tickEnded: JobRecord & {
     readonly name: string;
-    /** The error that the job threw, or the error of the call to Redis that claims the run. */
+    /** Error of the job, or of the call to Redis that claims the run. */
     readonly error?: unknown;
   };
 }

@@ -14,7 +14,7 @@ import { lockService, type LockedMethod } from './scheduled-lock.decorator';
 import { resolveJobOptions, type ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { ScheduledLockService } from './scheduled-lock.service';
 
-/** Finds the jobs and handlers with `@ScheduledLock` when the app starts. Throws if one of them is set up in a way that cannot work. */
+/** Finds the jobs and handlers with `@ScheduledLock` when the app boots. Throws an error if one of them cannot work. */
 @Injectable()
 export class ScheduledLockExplorer implements OnModuleInit {
   private readonly seen = new Map<object, Set<string>>();
@@ -32,7 +32,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
   /** @throws SetupError or InvalidOptionError that names the class and the method */
   onModuleInit(): void {
     const schedulers = this.providersThat(isScheduleExplorer).length;
-    // The scheduler also runs the jobs of an alias provider (`useExisting`), so aliases are explored too.
+    // The scheduler also runs the jobs of an alias (`useExisting`), so aliases are explored, too.
     for (const found of exploreMethods(this.discovery, this.scanner, { aliases: true })) {
       const candidate = candidateOf(found);
       const why = problemOf(candidate, schedulers) ?? this.seenBefore(candidate);
@@ -64,7 +64,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
       history: tag.key('history'),
       retentionMs: retentionOf(kind, options, this.options.retentionMs),
     };
-    // Nest does not inject properties into instances that a factory provider made, so these instances get the service here.
+    // Nest does not inject properties into objects of a `useFactory`, so they get the service here.
     lockService.give(instance, this.service);
     this.jobs.add({ instance, method: name, job, original });
   }

@@ -42,6 +42,6 @@ const ScheduledLockModuleBase = defineLuanestModule<
   },
 });
 
-/** Module for jobs of `@nestjs/schedule` on several nodes: each scheduled run happens on one node only. `namespace` is required. */
+/** Runs each scheduled job of `@nestjs/schedule` on one of several nodes only. `namespace` is required. */
 @Module({})
 export class ScheduledLockModule extends ScheduledLockModuleBase {}

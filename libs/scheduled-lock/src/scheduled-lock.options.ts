@@ -14,9 +14,9 @@ import {
 import type { JobTerms, ScheduledLockOptions } from './scheduled-lock.types';
 
 /**
- * Options of ScheduledLockModule. Before a job runs, its node claims the run in Redis. `replicas`: number of replicas that must have each
- * claim, and each renewal of its lease. If fewer replicas have a claim, the claim has failed, and `onRedisError` decides. If fewer
- * replicas have a renewal, the renewal has failed. It is tried again until the lease ends.
+ * Options of ScheduledLockModule. `replicas`: number of replicas that must have each claim, by which a node gets the right to run a job,
+ * and each renewal of its lease. If fewer have a claim, the claim has failed, and `onRedisError` decides. If fewer have a renewal, it
+ * counts as failed, and is tried again until the lease ends.
  */
 export interface ScheduledLockModuleOptions extends JobTerms, NodeOptions, ReplicaOptions, ShutdownOptions {
   /**
@@ -30,17 +30,17 @@ export interface ResolvedScheduledLockModuleOptions extends Required<ScheduledLo
   /** Longest wait for the reply to a claim, ms. With `replicas`, `replicasTimeoutMs` is added. */
   readonly deadlineMs: number;
   /**
-   * Longest time between the scheduled instant of a `@Cron` job and Redis' time, ms; at most half of `retentionMs`. If the difference is
-   * larger, the job does not run, and the status is `stale`. The clocks of the nodes may differ by this time too.
+   * Largest difference between the scheduled time of a `@Cron` job and Redis' time, ms; at most half of `retentionMs`. If it is larger, the
+   * job does not run, and the status is `stale`. So the clocks of the nodes may differ by this time.
    */
   readonly staleAfterMs: number;
-  /** Number of outcomes that each job's history keeps. */
+  /** Number of results that the history of a job keeps. */
   readonly historySize: number;
-  /** Shortest time for which Redis keeps the last scheduled instant, the fencing token and the history of a job after its last run, ms. */
+  /** Redis keeps the last scheduled time, the fencing token and the history of a job at least this long after its last run, ms. */
   readonly retentionMs: number;
 }
 
-/** Options of a job with every default filled in; `key` has no default. */
+/** Options of a job with the defaults filled in; `key` has no default. */
 export type ResolvedJobOptions = Required<Omit<ScheduledLockOptions, 'key'>> & Pick<ScheduledLockOptions, 'key'>;
 
 const KNOWN_TERMS: KnownOptions<JobTerms> = { leaseMs: true, onRedisError: true };
@@ -62,7 +62,7 @@ const KNOWN_PER_JOB: KnownOptions<ScheduledLockOptions> = {
 
 type MsOption = 'leaseMs' | 'lockAtLeastForMs' | 'catchUpWithinMs';
 
-/** Values that are not options. Only tests change them. */
+/** Settings that only tests change. */
 export const FIXED = { staleAfterMs: 5_000, deadlineMs: 2_000, historySize: 50, retentionMs: 7 * 86_400_000 };
 
 const checks = new Checks('ScheduledLockModule');

@@ -8,7 +8,7 @@ export interface ClaimReply {
   readonly status: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
   readonly slot: number;
   readonly fence: number;
-  /** Above 0: another run holds the lock, but the period of the interval lasts this much longer, ms. So it is useful to try again. */
+  /** Above 0: another run holds the lock, but the period of the interval goes on for this time, ms, so another attempt makes sense. */
   readonly leftMs: number;
 }
 
@@ -63,7 +63,7 @@ export const completeRun = defineScript({
   },
   flags: FREES_MEMORY,
   group: false,
-  // If the call was sent twice, the first one may have ended the lease, and another run may have claimed the job before the second one.
+  // If the call was sent twice, the first copy may have ended the lease, and another run may have claimed the job before the second copy.
   reply: (released: number, resent): 'released' | 'lost' | 'unknown' =>
     released === 1 ? 'released' : resent ? 'unknown' : 'lost',
 });

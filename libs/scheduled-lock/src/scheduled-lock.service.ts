@@ -16,7 +16,7 @@ import type { ResolvedScheduledLockModuleOptions } from './scheduled-lock.option
 import { lookAtJob, readHistory } from './scheduled-lock.scripts';
 import type { JobRecord, RunNowResult, ScheduledCallOptions, ScheduledRun } from './scheduled-lock.types';
 
-/** Parts of a warning: how the app called a job by hand, and why runNow() is better. */
+/** Parts of a warning: how the app has called a job by hand, and why runNow() is better. */
 interface ByHand {
   readonly how: string;
   readonly why: string;
@@ -27,7 +27,7 @@ const FIRED: ByHand = {
 };
 const CALLED: ByHand = { how: 'called directly', why: 'to get the status as a value' };
 
-/** Runs jobs under their locks, and reports the outcomes. */
+/** Runs jobs under their locks, and reports the results. */
 export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
   static readonly [CONSOLE] = 'ScheduledLockService';
@@ -53,7 +53,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     return this.jobs.names;
   }
 
-  /** Returns the run of a job that the calling code is part of; undefined outside of a run. */
+  /** Returns the run that the calling code belongs to; undefined outside of a run. */
   current(): ScheduledRun | undefined {
     return this.ticks.current();
   }
@@ -70,8 +70,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   }
 
   /**
-   * Runs a job now, under its lock. This run does not replace a scheduled run. If another run holds the lock, the job does not run. If
-   * the call to Redis fails, the option `onRedisError` decides. A scheduled run that is due meanwhile finds the lock held.
+   * Runs a job now, under its lock, in addition to its scheduled runs. If another run holds the lock, the job does not run. If the call to
+   * Redis fails, the option `onRedisError` decides. A scheduled run that is due meanwhile finds the lock held.
    *
    * @param name the option `name` of the job; without that option `Class.method`
    * @throws the error of the job; SetupError for a handler, and for a job that this app does not have
@@ -93,15 +93,14 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   }
 
   /**
-   * Runs a function under the lock of a job. `@ScheduledLock` uses it: when the scheduler calls a decorated method, the method passes its
-   * body to `run`. ScheduledLockInterceptor passes the handler of the request. Inside a run of the same job, calls `work` as part of
-   * that run.
+   * Runs a function under the lock of a job. Methods with `@ScheduledLock` and ScheduledLockInterceptor call it. Inside a run of the same
+   * job, `work` becomes part of that run.
    *
    * @param name the option `name` of the job or of the handler; without that option `Class.method`
    * @param work function that is called if the job may run now
-   * @param options `tick`: true to claim the current scheduled instant of the job, as a call of the scheduler does; default false
-   * @throws the error of `work`; SetupError for a job that this app does not have, and with `tick` for a cron job while
-   *   the SchedulerRegistry has no cron job
+   * @param options `tick`: true to claim the current scheduled time of the job, as a call of the scheduler does; default false
+   * @throws the error of `work`; SetupError for a job that this app does not have, and with `tick` for a cron job while the
+   *   SchedulerRegistry has no cron job
    */
   async run(name: string, work: () => unknown, { tick = false }: ScheduledCallOptions = {}): Promise<RunNowResult> {
     const { job } = this.jobs.named(name);
@@ -113,8 +112,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   }
 
   /**
-   * Returns the last outcomes of a job on all nodes, the newest first. Includes outcomes of this node that may not have been saved in
-   * Redis. So if Redis saved an outcome, but its reply was lost, this outcome appears twice.
+   * Returns the last results of a job on all nodes, the newest first. Results of this node that Redis may not have stored are included, so
+   * a result whose reply was lost may appear twice.
    *
    * @param name the option `name` of the job; without that option `Class.method`
    * @throws SetupError for a job that this app does not have; the errors of ScriptRegistry.run()
@@ -128,7 +127,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     return all.slice(0, this.options.historySize);
   }
 
-  /** Returns what `luanest/console` needs. */
+  /** Returns functions for `luanest/console`. */
   [CONSOLE](): JobsConsole {
     return {
       look: async (name, records) => {
@@ -142,8 +141,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   }
 
   /**
-   * Starts the checks for runs that must be repeated (`catchUpWithinMs`). Also replaces the method of each scheduled job, so that a direct
-   * call of the method is a run by hand. Calls of the scheduler stay scheduled runs, because the scheduler has kept the old methods.
+   * Starts the checks for lost runs (`catchUpWithinMs`). Also replaces the method of each scheduled job, so that code which calls it starts
+   * a run by hand. The scheduler still calls the old method, which makes a scheduled run.
    */
   onApplicationBootstrap(): void {
     for (const found of this.jobs.all) {
@@ -154,8 +153,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   }
 
   /**
-   * Begins the shutdown, without waiting for its end: refuses new runs, waits up to `drainMs` for running jobs, fires their signals, waits
-   * up to `abortGraceMs`, and releases their locks. `beforeApplicationShutdown` waits for the end.
+   * Begins the shutdown: refuses new runs, waits up to `drainMs` for running jobs, aborts their AbortSignals, waits up to `abortGraceMs`,
+   * and releases their locks. `beforeApplicationShutdown` waits for all this.
    */
   onModuleDestroy(): void {
     if (this.closing !== undefined) return;
@@ -163,7 +162,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     this.closing = draining(this.ticks.close());
   }
 
-  /** Waits until the shutdown that `onModuleDestroy` began has ended. */
+  /** Waits for the end of the shutdown that `onModuleDestroy` has begun. */
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;

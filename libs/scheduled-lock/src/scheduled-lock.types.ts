@@ -1,35 +1,31 @@
 /**
- * Outcome of a tick. A tick is one call of a job by the scheduler of one node. It claims a slot in Redis: its scheduled instant, which
- * runs on one node only. `ran`: the job returned. `failed`: the job threw. `lost`: the lease ended before the job began or ended, or
- * shutdown fired the signal of the run. `skipped-held`: another run held the lock. `skipped-slot`: this slot or a newer one was claimed
- * before. `stale`: the slot is more than 5 s from Redis' time. `redis-error`: the claim failed.
+ * Result of one call of a job. `ran`: the job returned. `failed`: the job threw. `lost`: the lease ended before the job did, or a shutdown
+ * stopped the run. `skipped-held`: another run held the lock. `skipped-slot`: a node had already claimed this scheduled time or a newer
+ * one. `stale`: the scheduled time differs from Redis' time by more than 5 s. `redis-error`: the call to Redis that claims the run failed.
  */
 export type JobStatus = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lost' | 'failed' | 'redis-error';
 
-/** Entry of a job's history: the outcome of one tick or run. */
+/** Entry in the history of a job: the result of one call. */
 export interface JobRecord {
   readonly status: JobStatus;
-  /**
-   * Scheduled instant, ms since 1970. 1 for `@Timeout`. 0 for a run by hand, for a handler, and if Redis failed before the instant was
-   * known.
-   */
+  /** Scheduled time, ms since 1970. 1 for `@Timeout`. 0 for a run by hand, for a handler, and if Redis failed before the time was known. */
   readonly slot: number;
   /**
-   * When the status was recorded, ms since 1970 by Redis' clock. In events, and for entries that Redis did not save, by the clock of
-   * the process.
+   * When the result was stored, ms since 1970 by Redis' clock; by the clock of the process in events, and if Redis did not store the
+   * result.
    */
   readonly recordedAtMs: number;
-  /** How long the job ran under the lock, ms; 0 if the job did not run under the lock. */
+  /** How long the job ran under the lock, ms; 0 if it did not. */
   readonly durationMs: number;
   /** Fencing token of the run; 0 if Redis did not grant the run. */
   readonly fence: number;
-  /** Option `node` of the process that recorded this entry. */
+  /** Option `node` of the process that stored this entry. */
   readonly node: string;
 }
 
 /** Options of `ScheduledLockService.run()`. */
 export interface ScheduledCallOptions {
-  /** True to claim the current scheduled instant of the job, as a call of the scheduler does. Default false. */
+  /** True to claim the current scheduled time of the job, as a call of the scheduler does. Default false. */
   readonly tick?: boolean;
 }
 
@@ -38,8 +34,8 @@ export type RunNowResult =
   | {
       readonly ran: true;
       /**
-       * `ran`. `lost`: during the run, the lease ended, or shutdown fired the signal. `redis-error`: the job ran without a lock, because
-       * the claim failed and `onRedisError` is `run`.
+       * `ran`. `lost`: during the run, the lease ended, or a shutdown stopped the run. `redis-error`: the job ran without a lock, because
+       * its claim failed and `onRedisError` is `run`.
        */
       readonly status: JobStatus;
       readonly value: unknown;
@@ -56,18 +52,15 @@ export type RunNowResult =
 /** The current run, as `ScheduledLockService.current()` returns it. */
 export interface ScheduledRun {
   readonly name: string;
-  /**
-   * Scheduled instant, ms since 1970. 1 for `@Timeout`. 0 for a run by hand, for a handler, and if Redis failed before the instant was
-   * known.
-   */
+  /** Scheduled time, ms since 1970. 1 for `@Timeout`. 0 for a run by hand, for a handler, and if Redis failed before the time was known. */
   readonly slot: number;
   /**
-   * Fencing token. Each run of the job gets a higher fence than the run before. 0 for a run without a lock (`onRedisError: 'run'`).
-   * Redis may lose the last fence: after a week without a run, by FLUSHALL, or by a failover. Then the next fence is the time of Redis
-   * in microseconds. So it is still higher, unless the clock of Redis was set back.
+   * Fencing token. Each run of the job gets a higher fence than the run before. 0 for a run without a lock (`onRedisError: 'run'`). Redis
+   * forgets the last fence after a week without a run, and may lose it by FLUSHALL or a failover. The next fence, Redis' time in
+   * microseconds, is still higher then, unless the clock was set back.
    */
   readonly fence: number;
-  /** Signal that fires when the lease is lost, and at shutdown after `drainMs`. */
+  /** Signal that is aborted when the lease is lost, and at a shutdown after `drainMs`. */
   readonly signal: AbortSignal;
   /**
    * Checks that the lock is held. Call it right before an action that must not happen without the lock.
@@ -77,7 +70,7 @@ export interface ScheduledRun {
   assertHeld(): void;
 }
 
-/** Options that the module sets for all jobs, and that one job may set for itself. */
+/** Options that the module sets for all jobs, and that a single job can override. */
 export interface JobTerms {
   /**
    * Length of the lease, ms; integer from 10 to 2^31 - 1. If a node dies during a run, the lock of the job is free after this time at the
@@ -99,20 +92,20 @@ export interface ScheduledLockOptions extends JobTerms {
    */
   readonly name?: string;
   /**
-   * Shortest time for which the lock is kept after the start of the run, even if the job ends sooner, ms; integer of 0 to `leaseMs`. If the
-   * run is lost, the lock is not kept. Default 0.
+   * The lock is kept at least this long after the start of a run, even if the job ends sooner, ms; integer from 0 to `leaseMs`. It is not
+   * kept if the run was lost. Default 0.
    */
   readonly lockAtLeastForMs?: number;
   /** True to renew the lease while the job runs. Default true. */
   readonly renew?: boolean;
   /**
-   * How long after its scheduled instant a run may be repeated, ms. If the process of a run died, or the run lost its lease, any node may
-   * repeat the run. Only for `@Cron` and `@Interval`. 0 for never, or an integer above `leaseMs`. Set at least twice `leaseMs`, because
-   * nodes look for such runs about twice in each `leaseMs`. Default 0.
+   * How long after its scheduled time a run may be repeated by any node, if its process died or lost its lease, ms. Only for `@Cron` and
+   * `@Interval`. 0: never; otherwise an integer above `leaseMs`. Nodes look for such runs about twice in each `leaseMs`, so set at least
+   * twice `leaseMs`. Default 0.
    */
   readonly catchUpWithinMs?: number;
   /**
-   * Text of 1 to 256 characters, such as the version of the app. A job of `@Timeout` runs once for each key on all nodes together. Redis
+   * Text of 1 to 256 characters, such as the version of the app. A job of `@Timeout` runs once for each key, on one of the nodes. Redis
    * remembers a key for a year. Required for `@Timeout`, and not allowed for other jobs.
    */
   readonly key?: string;

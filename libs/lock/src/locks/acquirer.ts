@@ -12,18 +12,18 @@ import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '..
 import { LockLease, LockLeases, type LeasePort, type Released } from './held-lock';
 import { Cancellation, ReleaseSubscription, TURN_MS, WaitQueue, type Ticket, type TryResult } from './wait-queue';
 
-/** Ticket id of callers that do not wait. Such a caller passes 0 as `countsMs`, so this id is never written to Redis. */
+/** Id for callers that do not wait, which need no ticket in the queue. With 0 as `countsMs`, it is never written to Redis. */
 const NO_TICKET = '-';
 
 interface Acquisition {
   readonly name: string;
   readonly key: string;
   readonly options: ResolvedLockOptions;
-  /** End of the caller's wait, by `time.monotonicMs()`. */
+  /** Time at which the caller stops waiting, by `time.monotonicMs()`. */
   readonly until: number;
 }
 
-/** Acquires locks, each on one name: calls Redis, waits while others hold the lock, and creates the lease. */
+/** Acquires the lock on one name: calls Redis, waits while others hold the lock, and starts the lease. */
 export class Acquirer {
   readonly leases: LockLeases;
   private readonly tokens: OwnerTokens;
@@ -51,8 +51,8 @@ export class Acquirer {
    * Acquires a name. Returns undefined if the name was not acquired by the end of the wait.
    *
    * @param until end of the wait, by `time.monotonicMs()`; default: `waitMs` from now
-   * @throws the reason of the caller's signal, if that signal fires before the name is acquired; InvalidInputError, ClosedError,
-   *   NotReplicatedError, the errors of ScriptRegistry.run()
+   * @throws the reason of the caller's AbortSignal if it is aborted first; InvalidInputError, ClosedError, NotReplicatedError, the errors
+   *   of ScriptRegistry.run()
    */
   acquire(
     name: string,
@@ -63,17 +63,17 @@ export class Acquirer {
     return options.signal ? this.acquireUnlessAborted(acquisition, options.signal) : this.acquireOrWait(acquisition);
   }
 
-  /** True while no lease is held, and no call that acquires or releases a lock is in flight. */
+  /** True while this process holds no lock, and makes no call that acquires or releases one. */
   get idle(): boolean {
     return this.callsInFlight === 0 && this.leases.all.length === 0;
   }
 
-  /** True while no caller has a lock, and no call that acquires or releases a lock is in flight. Waiting callers may exist. */
+  /** True while no caller has a lock, and no call that acquires or releases one is in flight. Callers may be waiting. */
   get unused(): boolean {
     return this.callsInFlight === 0 && !this.leases.all.some(({ handedOut }) => handedOut);
   }
 
-  /** Ends all waits with ClosedError, and refuses further acquisitions. */
+  /** Makes all waiting callers fail with ClosedError, and refuses further acquisitions. */
   close(): void {
     this.closed = true;
     for (const cancellation of this.waiting) cancellation.cancel(closedError());
@@ -145,7 +145,7 @@ export class Acquirer {
     try {
       reply = await calls.acquire({ leaseMs, deadlineMs, ticket });
     } catch (error) {
-      // The call may have run. Then this owner has the lock in Redis, but this process has no lease that would release it.
+      // The script may have acquired the lock. This process has no lease for it, so it must be released.
       if (error instanceof UnknownOutcomeError) this.runInBackground(calls.release());
       throw error;
     } finally {
@@ -169,8 +169,8 @@ export class Acquirer {
   }
 
   /**
-   * Returns how long a call waits for the reply of Redis, ms. This is the time that is left of the caller's wait, plus `deadlineMs`. If
-   * replicas are required, `replicasTimeoutMs` is added. The result is at most the deadline of the ScriptRegistry.
+   * Returns how long a call waits for the reply of Redis, ms: the rest of the caller's wait plus `deadlineMs`, and `replicasTimeoutMs` if
+   * replicas are required; at most the deadline of the ScriptRegistry.
    */
   private deadlineOf({ until }: Acquisition, now: number): number {
     const { deadlineMs, replicas, replicasTimeoutMs } = this.moduleOptions;
@@ -194,10 +194,7 @@ export class Acquirer {
     return { lease: undefined, leftMs: 1, ahead: 0 };
   }
 
-  /**
-   * Counts a call as in flight, and does not wait for its end. Ignores an error of the call: a lock or a ticket that stays in Redis
-   * expires.
-   */
+  /** Lets a call go on in the background, and ignores its error: a lock or a ticket that stays in Redis expires. */
   private runInBackground(call: Promise<unknown>): void {
     this.callsInFlight += 1;
     const ended = (): void => void (this.callsInFlight -= 1);
@@ -214,13 +211,15 @@ function closedError(): ClosedError {
 }
 
 export interface AcquireReply {
-  /** Fencing token of this acquisition if `leftMs` is 0, otherwise the last fencing token of the lock. */
+  /** Fencing token of this acquisition if `leftMs` is 0; otherwise the last one of the lock. */
   readonly fence: number;
-  /** 0: the lock was acquired. -1: the lock is free, but a mark says that others wait for it. Above 0: time until the next try, ms. */
+  /**
+   * 0: the lock was acquired. -1: the lock is free, but other processes may be waiting for it. Above 0: time until the next attempt, ms.
+   */
   readonly leftMs: number;
-  /** Number of other processes that are in the queue before this process; undefined for a call without a ticket. */
+  /** Number of processes that come before this one in the queue; undefined for a call without a ticket. */
   readonly ahead?: number;
-  /** Number of replicas that had this write in time; undefined if no replica was required. */
+  /** Number of replicas that had the acquisition in time; undefined if no replica was required. */
   readonly copies?: number;
 }
 
@@ -228,7 +227,7 @@ export interface AcquireParameters {
   readonly leaseMs: number;
   /** Longest time until the reply, ms. */
   readonly deadlineMs: number;
-  /** Ticket of this process. Without a ticket, the lock is acquired only if it is free and has no mark that others wait for it. */
+  /** Ticket of this process in the queue. Without a ticket, the lock is acquired only if it is free and nobody waits for it. */
   readonly ticket?: Ticket;
 }
 
@@ -237,11 +236,11 @@ export interface LockKeys {
   readonly queue: string;
 }
 
-/** Calls to Redis of one try to acquire a lock, and later of the lock's lease. All have the same owner token. */
+/** Calls to Redis for one attempt to acquire a lock, and later for its lease. All of them use the same owner token. */
 export class LockCalls implements LeasePort {
   /**
    * @param options how many replicas to wait for and how long, and how long Redis keeps the fencing token after the lease
-   * @param owner token that no other try to acquire this lock has
+   * @param owner token that identifies this attempt among all attempts to acquire the lock
    */
   constructor(
     private readonly registry: ScriptRegistry,
@@ -263,7 +262,7 @@ export class LockCalls implements LeasePort {
     const { keys, owner } = this;
     const input = { keys, args: { owner, leaseMs, ttlMs: leaseMs + this.options.fenceRetentionMs } };
     if (this.options.replicas === 0) return this.registry.run(renewLock, input, { deadlineMs });
-    // The renewal waits for replicas. After a failover to a replica without it, the lease could end in Redis before it ends in this
+    // WAIT makes sure that the replicas have the renewal. Without it, the lease could end in Redis after a failover before it ends in this
     // process.
     const waited = this.registry.runAndWait(renewLock, input, waitOfRenewal(this.options, deadlineMs));
     return waited.then(({ result, replicas: copies }) => {
@@ -288,17 +287,17 @@ export class LockCalls implements LeasePort {
   }
 }
 
-/** Removes a ticket from the queue of a lock. Returns false if the queue does not have it. */
+/** Removes a ticket from the queue of a lock. Returns false if the queue does not contain the ticket. */
 export function leave(registry: ScriptRegistry, keys: LockKeys, ticket: string): Promise<boolean> {
   return registry.run(leaveQueue, { keys, args: { ticket } });
 }
 
-/** Maximum number of names that share one token. It limits the memory for the names that have the current token. */
+/** Maximum number of names that share one owner token. Limits the memory for these names. */
 const MAX_NAMES = 1_024;
 
 /**
- * Generator of owner tokens. Two acquisitions of one name never have the same token. Acquisitions of different names may share a token,
- * for speed: if all calls that are sent as one EVALSHA have the same argument, that argument is sent once.
+ * Creates owner tokens. Two acquisitions of one name never have the same token. Acquisitions of different names may share one, because an
+ * argument that several calls have in common is sent only once.
  * See DECISIONS.md: owner-token-for-many-names
  */
 export class OwnerTokens {
@@ -307,7 +306,7 @@ export class OwnerTokens {
   private issued = 0;
   private token: string;
 
-  /** @param node name of this process, which `status` returns; must not contain `#` */
+  /** @param node name of this process, for `LockService.status`; without `#` */
   constructor(private readonly node: string) {
     this.token = this.next();
   }

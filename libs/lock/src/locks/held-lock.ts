@@ -15,13 +15,13 @@ import { events } from '../lock.events';
 import type { Lock } from '../lock.types';
 
 /**
- * Result of a release. `unknown`: the reply was lost, so the release was sent again, but another owner had the lock by then. Most
- * probably the first release had run.
+ * Result of a release. `unknown`: the release was sent twice after a lost reply, and another owner had the lock by then. Most probably the
+ * first copy has released it.
  */
 export type Released = 'released' | 'lost' | 'unknown';
 
 export interface LeasePort {
-  /** Restarts the lease in Redis, with the length `leaseMs`. Returns false if the lease is lost. Returns or throws within `deadlineMs`. */
+  /** Starts the lease in Redis again, with the length `leaseMs`. Returns false if the lease is lost. Takes at most `deadlineMs`. */
   renew(leaseMs: number, deadlineMs: number): Promise<boolean>;
   /** Ends the lease in Redis. */
   release(): Promise<Released>;
@@ -31,15 +31,15 @@ const checks = new Checks('Lock.extend');
 
 const ENDED = 'the lease ended';
 const GONE = 'Redis had no lease of this holder at a renewal';
-/** Maximum number of lost locks that are logged within `LOG_MS`. */
+/** At most this many lost locks are logged within `LOG_MS`. */
 const LOGGED = 20;
 const LOG_MS = 10_000;
 
 /** Lease of the lock on one name, or of the lock of one scheduled job. */
 export class LockLease extends Lease {
-  /** True once a caller has the lock. A caller of several names gets it only when the last name is acquired. */
+  /** True once the caller has the lock. With several names, this is when the last one is acquired. */
   handedOut = false;
-  /** Reason in the last LostError of this lease. */
+  /** Reason in the LostError of this lease. */
   private lossReason = '';
   private lost = false;
   private releasing: Promise<Released> | undefined;
@@ -48,7 +48,7 @@ export class LockLease extends Lease {
    * Creates a lease, and adds it to `leases`.
    *
    * @param name name of the lock or the scheduled job, for messages and events
-   * @param sentAt `time.monotonicMs()` just before the acquisition was sent
+   * @param sentAt time at which the acquisition was sent, by `time.monotonicMs()`
    * @param renews true to renew the lease until its release or end
    */
   constructor(
@@ -69,17 +69,17 @@ export class LockLease extends Lease {
     return this.because(cause === 'redis' ? GONE : ENDED);
   }
 
-  /** Restarts the lease in Redis now. See `LeaseBook.extend`. */
+  /** Starts the lease in Redis again, now. See `LeaseBook.extend`. */
   extend(leaseMs?: number): Promise<void> {
     return this.leases.extend(this, leaseMs);
   }
 
-  /** Ends the lease in this process, and fires the signal. Does not call Redis. @param reason text such as `the lease ended` */
+  /** Ends the lease in this process, and aborts its AbortSignal. Does not call Redis. @param reason text such as `the lease ended` */
   loseBecause(reason: string): void {
     this.lose(this.because(reason));
   }
 
-  /** Fires the signal. Does not stop the renewal, because the work under the lease may need a moment to end. */
+  /** Aborts the AbortSignal. The lease is still renewed, because the work under it may need a moment to end. */
   revoke(reason: string): void {
     this.abort(this.because(reason));
   }
@@ -124,7 +124,7 @@ export class LockLease extends Lease {
     return renewal === undefined ? this.giveUp() : renewal.catch(() => undefined).then(() => this.giveUp());
   }
 
-  // The lease stays in `leases` until Redis has replied or the call has failed, so that shutdown waits for the reply.
+  // The lease stays in `leases` until Redis has replied or the call has failed, because a shutdown must wait for that.
   private giveUp(): Promise<Released> {
     return this.port.release().then(
       (released) => {
@@ -150,7 +150,7 @@ export class LockLease extends Lease {
   }
 }
 
-/** The leases of one service. They include revoked leases, and leases whose release is in flight. */
+/** All leases of one service, also those that are being released. */
 export class LockLeases extends LeaseBook<LockLease> {
   private readonly logger = new Logger('LockService');
   private logSince = -Infinity;
@@ -170,8 +170,8 @@ export class LockLeases extends LeaseBook<LockLease> {
   }
 
   /**
-   * Logs that a lock is lost, because the app may not check the signal of the lock. After 20 lines in 10 s, further losses are not
-   * logged, but published as events.
+   * Logs that a lock is lost, because the app may not look at the lock's AbortSignal. Logs at most 20 lines in 10 s; each loss is also
+   * published as an event.
    */
   logLoss(name: string, reason: string): void {
     const now = time.monotonicMs();
@@ -186,7 +186,7 @@ export class LockLeases extends LeaseBook<LockLease> {
   }
 }
 
-/** Lock of one or several names, with one lease for each name. */
+/** Lock on one or several names, with a lease for each. */
 export class HeldLock implements Lock {
   private combined: AbortSignal | undefined;
 
@@ -246,9 +246,8 @@ export class HeldLock implements Lock {
 }
 
 /**
- * Releases a lock. If the release fails, publishes the error instead of throwing it. Returns `unknown` if the script did not run, so the
- * lock may still be held, or if the reply was lost. Returns `lost` if the lock was lost before its release, or if the script failed, for
- * example because another program overwrote the key.
+ * Releases a lock. A failure is published as an event instead of being thrown. Returns `unknown` if the lock may still be held or the reply
+ * was lost; `lost` if the lock was lost before its release, or if the script failed, for example because another program overwrote the key.
  */
 export async function releaseAndReport(lock: Lock): Promise<Released> {
   try {

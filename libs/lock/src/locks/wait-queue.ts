@@ -5,34 +5,34 @@ import { events } from '../lock.events';
 import type { LockLease } from './held-lock';
 
 /**
- * How long a free lock is kept for the first process in the queue, ms. After that, the next process may acquire the lock. Must be
- * longer than a round trip to Redis.
+ * A free lock is kept for the first process in the queue for this time, ms. After that, the next one may acquire it. Must be longer than a
+ * round trip to Redis.
  */
 export const TURN_MS = 250;
-/** Longest time for which a try to acquire the lock waits for the subscription to releases, ms. */
+/** An attempt to acquire the lock waits at most this long for the subscription to releases, ms. */
 const SUBSCRIBE_MS = 100;
 
-/** Ticket of a process: its entry in the queue of a lock, which Redis keeps. */
+/** Entry of a process in the queue of a lock, which Redis keeps. */
 export interface Ticket {
   readonly ticket: string;
-  /** How long the ticket stays valid after the process' last call, ms. 0: the ticket is not added to the queue. */
+  /** How long the ticket stays valid after the last call of the process, ms. 0: the process does not enter the queue. */
   readonly countsMs: number;
   /** How long a free lock is kept for the first process in the queue, ms. */
   readonly turnMs: number;
 }
 
-/** Result of one try to acquire the lock. */
+/** Result of one attempt to acquire the lock. */
 export interface TryResult {
-  /** Undefined if the lock was not acquired. */
+  /** Lease of the lock; undefined if the lock was not acquired. */
   readonly lease: LockLease | undefined;
-  /** Time until the next try, ms. */
+  /** Time until the next attempt, ms. */
   readonly leftMs: number;
-  /** Number of tickets before the ticket of this process. */
+  /** Number of processes that come before this one in the queue. */
   readonly ahead: number;
 }
 
 export interface WaitQueueContext {
-  /** Longest pause between two tries, ms. */
+  /** Longest pause between two attempts, ms. */
   readonly pollMs: number;
   readonly releases: ReleaseSubscription;
   readonly ticket: string;
@@ -41,30 +41,27 @@ export interface WaitQueueContext {
 }
 
 /**
- * Queue of the callers in this process that wait for one lock, first come, first served. All these callers share one ticket in the
- * lock's queue in Redis. Only the first caller calls Redis.
+ * Callers in this process that wait for one lock, in the order in which they came. They share one ticket in the lock's queue in Redis, and
+ * only the first of them calls Redis.
  * See DECISIONS.md: queue-of-processes
  */
 export class WaitQueue {
   private readonly sleepers: Sleeper[] = [];
   private readonly ticket: Ticket;
-  /**
-   * Estimated number of tickets before the ticket of this process: the number that Redis last returned, minus the number of releases
-   * since then. At least 0.
-   */
+  /** Estimated number of processes before this one in the queue: the last number from Redis, minus the releases since then. */
   private ahead = 0;
-  /** When to try again, by `time.monotonicMs()`. */
+  /** Time of the next attempt, by `time.monotonicMs()`. */
   private nextTryAt = 0;
-  /** True while the ticket may be in Redis. */
+  /** True while Redis may have the ticket of this process. */
   private queued = false;
-  /** Number of releases since the last try began. */
+  /** Number of releases that were reported since the last attempt began. */
   private releasesDuringTry = 0;
 
   constructor(private readonly context: WaitQueueContext) {
     this.ticket = { ticket: context.ticket, countsMs: 2 * context.pollMs + 1_000, turnMs: TURN_MS };
   }
 
-  /** Must be called at each release of the lock, and when a release may have been missed. */
+  /** Call it at each release of the lock, and when a release may have been missed. */
   released(): void {
     this.releasesDuringTry += 1;
     this.advance();
@@ -72,9 +69,9 @@ export class WaitQueue {
   }
 
   /**
-   * Waits for the lock. Whenever the caller is the first in this queue and it is time for a try, calls `tryOnce`.
+   * Waits for the lock. When the caller is the first in this process and it is time for an attempt, calls `tryOnce`.
    *
-   * @param until end of the wait, by `time.monotonicMs()`
+   * @param until time at which the caller stops waiting, by `time.monotonicMs()`
    * @returns undefined if the wait ended or was cancelled before the lock was acquired
    */
   async wait(
@@ -109,7 +106,7 @@ export class WaitQueue {
     tryOnce: (ticket: Ticket) => Promise<TryResult>,
   ): Promise<LockLease | undefined> {
     const { releases, pollMs } = this.context;
-    // The subscription must come before the try. Otherwise a release between the two would be missed.
+    // The subscription must begin before the attempt, or a release between the two would be missed.
     await releases.open(subscribeMs);
     this.queued = true;
     this.releasesDuringTry = this.ahead = this.nextTryAt = 0;
@@ -120,10 +117,10 @@ export class WaitQueue {
     }
     this.ahead = result.ahead;
     const polls = pollMs * (0.5 + Math.random() / 2);
-    // Without a subscription, this process must try again within TURN_MS if it is the first in the queue. Otherwise it loses its turn.
+    // Without a subscription, the first process in the queue must try again within TURN_MS, or it loses its turn.
     const pause = releases.active || result.ahead > 0 ? polls : Math.min(polls, TURN_MS / 2);
     this.nextTryAt = time.monotonicMs() + Math.min(pause, result.leftMs + 1);
-    // If releases were reported during the try, the reply may not count them. So count them now.
+    // The reply may not include releases that were reported during the attempt, so they are counted now.
     for (let i = 0; i < this.releasesDuringTry; i++) this.advance();
     return undefined;
   }
@@ -133,7 +130,7 @@ export class WaitQueue {
       this.nextTryAt = 0;
     } else {
       this.ahead -= 1;
-      // The process that is first in the queue now may have died. So this process tries again when the turn of that process is over.
+      // The first process in the queue may have died. This process tries again when that turn is over.
       this.nextTryAt = Math.min(this.nextTryAt, time.monotonicMs() + TURN_MS);
     }
   }
@@ -146,7 +143,7 @@ export class WaitQueue {
 }
 
 /**
- * Subscription to the sharded channel on which scripts wake the callers that wait for one lock.
+ * Subscription to the Pub/Sub channel on which scripts announce the release of one lock.
  * See DECISIONS.md: releases-wake-by-sharded-channel
  */
 export class ReleaseSubscription {
@@ -154,7 +151,7 @@ export class ReleaseSubscription {
   private opening: Promise<void> | undefined;
   private closed = false;
 
-  /** @param onRelease called at each message of the channel, and when messages may have been missed */
+  /** @param onRelease function to call at each message, and when messages may have been missed */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly name: string,
@@ -162,15 +159,14 @@ export class ReleaseSubscription {
     private readonly onRelease: () => void,
   ) {}
 
-  /** True if the last attempt to subscribe succeeded. Otherwise waiters only poll. */
+  /** True if the last attempt to subscribe succeeded. Otherwise the waiting callers only poll. */
   get active(): boolean {
     return this.unsubscribe !== undefined;
   }
 
   /**
-   * Subscribes. Each call subscribes again, because the connection may have been lost; but not while the subscription of an earlier call
-   * is in flight. Returns after `timeoutMs` at the latest. If the subscription succeeds after that, calls `onRelease`, because a release
-   * may have been missed.
+   * Subscribes, unless a subscription is in flight. The connection may have been lost since the last call, so each call subscribes again.
+   * Returns after `timeoutMs` at the latest. If the subscription succeeds later, calls `onRelease`, because a release may have been missed.
    */
   async open(timeoutMs: number): Promise<void> {
     let late = false;
@@ -192,7 +188,7 @@ export class ReleaseSubscription {
     this.unsubscribe = undefined;
   }
 
-  /** Returns true if the subscription succeeded, and `close` was not called. */
+  /** Returns true if the subscription succeeded and is still wanted. */
   private async subscribe(): Promise<boolean> {
     let current = true;
     try {
@@ -214,15 +210,15 @@ export class ReleaseSubscription {
   }
 }
 
-/** Ends an acquisition early, after the caller's signal or at the shutdown of the app. Does not wait for Redis. */
+/** Cancels the attempt to acquire a lock, because the caller's AbortSignal was aborted or the app shuts down. Does not wait for Redis. */
 export class Cancellation {
   private readonly listeners = new Set<() => void>();
   private reason: { readonly error: unknown } | undefined;
 
-  /** @param signal signal of the caller that cancels the acquisition. When the acquisition has ended, call `close` */
+  /** @param signal AbortSignal of the caller. Call `close` when the attempt has ended */
   constructor(private readonly signal?: AbortSignal) {
     if (!signal) return;
-    // Callers may pass one signal to many acquisitions at once. Node would warn at the eleventh listener.
+    // Callers may pass one AbortSignal to many attempts at once, and Node would warn at the eleventh listener.
     if (hasDefaultLimit(signal)) setMaxListeners(Infinity, signal);
     signal.addEventListener('abort', this.aborted);
   }
@@ -237,16 +233,17 @@ export class Cancellation {
     for (const listener of this.listeners) listener();
   }
 
-  /** Calls `listener` when the acquisition is cancelled; at once if it is cancelled already. */
+  /** Calls `listener` when the attempt is cancelled; at once if it is cancelled already. */
   onCancel(listener: () => void): void {
     this.listeners.add(listener);
     if (this.reason) listener();
   }
 
   /**
-   * Returns the result of `acquiring`. A lease that arrives after the cancellation is released.
+   * Returns the result of `acquiring`. If the attempt is cancelled first, throws the error of the cancellation, and releases a lease that
+   * arrives later.
    *
-   * @throws the error of the cancellation, as soon as the acquisition is cancelled
+   * @throws the error of the cancellation
    */
   race(acquiring: Promise<LockLease | undefined>): Promise<LockLease | undefined> {
     return new Promise((resolve, reject) => {
@@ -266,8 +263,8 @@ export class Cancellation {
 }
 
 /**
- * Returns true if a signal has Node's default limit of listeners. Node 20 throws for a signal without a limit, such as `Lock.signal`,
- * and for a signal that is not a class of Node. Such signals do not warn, so the function returns false.
+ * Returns true if an AbortSignal has Node's default limit of listeners. Node 20 throws here for a signal without a limit, such as
+ * `Lock.signal`, and for one that is not a class of Node. Such signals never warn.
  */
 function hasDefaultLimit(signal: AbortSignal): boolean {
   try {
@@ -277,7 +274,7 @@ function hasDefaultLimit(signal: AbortSignal): boolean {
   }
 }
 
-/** Pause that another function can end early. */
+/** A pause that other code can end early. */
 export class Sleeper {
   private woken = false;
   private endSleep: (() => void) | undefined;
@@ -297,7 +294,7 @@ export class Sleeper {
     this.endSleep = undefined;
   }
 
-  /** Ends the current sleep. If nothing sleeps now, the next sleep ends at once. */
+  /** Ends the current sleep. If nothing sleeps, the next sleep ends at once. */
   wake(): void {
     this.woken = true;
     this.endSleep?.();

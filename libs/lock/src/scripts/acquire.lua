@@ -1,5 +1,5 @@
 --[[
-acquire: take a lock that nobody holds or waits for. If this owner has it already, return its fence.
+acquire: acquire a lock that nobody holds or waits for. If this owner has it already, return its fence (fencing token).
 
 KEYS[1]  lock     string  <prefix>:lock:{<name>}:lock
 ARGV[1]  owner    str     token of one acquisition, different for each acquisition of a name
@@ -7,11 +7,11 @@ ARGV[2]  leaseMs  int     1 or more
 ARGV[3]  ttlMs    int     leaseMs plus the time for which the fence is kept after the lease
 
 Returns {fence, leftMs}
-  fence   int  of this acquisition if leftMs is 0, else the last fence
-  leftMs  int  0: this owner has the lock; -1: the lock is free, but marked as waited for; else time until the holder's lease ends
+  fence   int  fence of this acquisition if leftMs is 0; otherwise the last fence of the lock
+  leftMs  int  0: this owner has the lock; -1: the lock is free, but other processes may wait for it; otherwise ms until the lease ends
 
-O(1). TTL: ttlMs. Clock: Redis. Replay: returns the fence of the first call while its lease lasts; later
-it may take the lock again.
+O(1). TTL: ttlMs. Clock: Redis. Replay: returns the fence of the first call until its lease ends; after that
+it may acquire the lock again.
 ]]
 -- @include new-value
 if ARGV[1] ~= last_owner or ARGV[2] ~= last_lease then
@@ -20,7 +20,7 @@ if ARGV[1] ~= last_owner or ARGV[2] ~= last_lease then
 end
 local raw = redis.call('SET', KEYS[1], last_value, 'PX', ARGV[3], 'NX', 'GET')
 if not raw then return { now_us, 0 } end
--- The same as parse_lock() of record.lua, without the function: defining a function makes a call slower that is not in a group.
+-- Does the same as parse_lock() of record.lua. Defining a function here would make a single call slower.
 local till, fence = tonumber(sub(raw, 1, 13)), tonumber(sub(raw, 15, 30))
 if not till or not fence or #raw < 30 then
   return redis.error_reply('BADLOCK the key of the lock has a value that another program wrote, nothing was changed')
@@ -29,12 +29,12 @@ if till > now_ms then
   if sub(raw, 31) == ARGV[1] then return { fence, 0 } end
   return { fence, till - now_ms }
 end
--- Other processes may wait and come first. The script `wait` reads their queue.
+-- Other processes may have waited longer. The script wait reads their queue.
 if sub(raw, 14, 14) == '1' then return { fence, -1 } end
 if fence < now_us then
   redis.call('SET', KEYS[1], last_value, 'PX', ARGV[3])
   return { now_us, 0 }
 end
--- The clock is not past the last fence, for example because it went back.
+-- The time in microseconds is not higher than the last fence, for example because the clock was set back.
 redis.call('SET', KEYS[1], sub(last_value, 1, 14) .. string.format('%016.0f', fence + 1) .. ARGV[1], 'PX', ARGV[3])
 return { fence + 1, 0 }

@@ -1,16 +1,16 @@
 --[[
-force-unlock: take a lock from its holder, and raise the fence.
+force-unlock: take a lock from its holder, and raise its fence (fencing token).
 
-KEYS[1]  lock         string  <prefix>:lock:{<name>}:lock; also the name of the sharded channel
+KEYS[1]  lock         string  <prefix>:lock:{<name>}:lock; waiting processes listen to a channel of the same name
 ARGV[1]  retentionMs  int     how long the raised fence is kept
-ARGV[2]  expected     int     take the lock only from the holder with this fence; 0: from any holder
+ARGV[2]  expected     int     fence of the holder from which the lock is taken; 0: any holder
 
 Returns {forced, fence}
-  forced  1 | 0  0 when nobody held the lock, or the holder has another fence than the expected one
-  fence   int    the raised fence; the last fence if it is not the expected one, which changes nothing
+  forced  1 | 0  0 if nobody held the lock, or the holder has another fence than expected
+  fence   int    the raised fence; the last fence if the holder has another one than expected, so that nothing was changed
 
-O(1). TTL: retentionMs. Clock: Redis. Replay: without an expected fence, raises the fence again, and would take the lock from
-a new holder; with one, changes nothing.
+O(1). TTL: retentionMs. Clock: Redis. Replay: without an expected fence, takes the lock from a new holder, too, and raises
+the fence again; with one, changes nothing.
 ]]
 -- @include clock
 -- @include record

@@ -1,12 +1,12 @@
 --[[
 leave: remove the ticket of a process from the queue of a lock, and wake the processes that still wait.
 
-KEYS[1]  lock    string  <prefix>:lock:{<name>}:lock; also the name of the sharded channel
+KEYS[1]  lock    string  <prefix>:lock:{<name>}:lock; waiting processes listen to a channel of the same name
 KEYS[2]  queue   hash    <prefix>:lock:{<name>}:queue
-ARGV[1]  ticket  str     of the process that no longer waits
+ARGV[1]  ticket  str     ticket of the process that no longer waits
 
 Returns {left}
-  left  1 | 0  0 when the ticket was not in the queue
+  left  1 | 0  0 if the ticket was not in the queue
 
 O(1). TTL: untouched. Clock: none. Replay: changes nothing; returns 0.
 ]]

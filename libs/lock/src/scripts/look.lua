@@ -2,17 +2,17 @@
 look: read the state of a lock, and how many processes wait for it.
 
 KEYS[1]  lock   string  <prefix>:lock:{<name>}:lock
-KEYS[2]  queue  hash    <prefix>:lock:{<name>}:queue; a field for each ticket: since when it waits (us), end of its validity (ms)
+KEYS[2]  queue  hash    <prefix>:lock:{<name>}:queue; a field per ticket: time since when it waits (us), end of its validity (ms)
 
 Returns {held, fence, till, owner, waiters, since}
-  held     1 | 0  0 when the lock is free
-  fence    int    the last fence; 0 when Redis has no record of the name
-  till     int    when the lease ends, ms since 1970; 0 when the lock is free
-  owner    str    token of the owner; '' when the lock is free
+  held     1 | 0  0 if the lock is free
+  fence    int    the last fence; 0 if Redis does not know the name
+  till     int    when the lease ends, ms since 1970; 0 if the lock is free
+  owner    str    token of the owner; '' if the lock is free
   waiters  int    number of processes that wait
-  since    int    since when the first of them waits, us since 1970; 0 when none waits
+  since    int    since when the first of them waits, us since 1970; 0 if none waits
 
-O(n), n tickets, at most 512. TTL: untouched. Clock: Redis. Replay: reads again.
+O(tickets), which are at most 512. TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
 -- @include clock
 -- @include record

@@ -1,14 +1,14 @@
 --[[
 release: end the lease of this owner, and wake the processes that wait for the lock.
 
-KEYS[1]  lock   string  <prefix>:lock:{<name>}:lock; also the name of the sharded channel
+KEYS[1]  lock   string  <prefix>:lock:{<name>}:lock; waiting processes listen to a channel of the same name
 ARGV[1]  owner  str     token of the acquisition
 
 Returns released
-  released  1 | 0  0 when another owner or forceUnlock took the lock since, or Redis has no key
+  released  1 | 0  0 if another owner or forceUnlock has taken the lock meanwhile, or Redis has no such key
 
-O(1). TTL: untouched, so the fence is kept. Clock: none: the owner is in the value until another owner takes the lock, so a lease
-that has ended is released too. Replay: returns 1 again until another owner takes the lock.
+O(1). TTL: untouched, so the fence is kept. Clock: none. A lease that has ended is released, too,
+until another owner takes the lock. Replay: returns 1 again until another owner takes the lock.
 ]]
 -- @include verdict
 local raw = redis.call('GET', KEYS[1])
@@ -21,7 +21,7 @@ if not mine then
   if #raw >= 30 and tonumber(string.sub(raw, 1, 13)) then return 0 end
   return redis.error_reply('BADLOCK the key of the lock has a value that another program wrote, nothing was changed')
 end
--- The mark of waiting processes stays, so that `acquire` leaves the free lock to the first of them.
+-- The mark that processes wait stays, so that the script acquire leaves the free lock to the first of them.
 redis.call('SETRANGE', KEYS[1], '0', '0000000000000')
 if waits then redis.call('SPUBLISH', KEYS[1], 'released') end
 return 1

@@ -1,5 +1,5 @@
 --[[
-renew: restart the lease of its owner, if the lease has not ended.
+renew: start the lease of an owner again, unless it has ended.
 
 KEYS[1]  lock     string  <prefix>:lock:{<name>}:lock
 ARGV[1]  owner    str     token of the acquisition
@@ -7,7 +7,7 @@ ARGV[2]  leaseMs  int     1 or more, from now
 ARGV[3]  ttlMs    int     leaseMs plus the time for which the fence is kept after the lease
 
 Returns held
-  held  1 | 0  0 when the lease has ended, or another owner has the lock
+  held  1 | 0  0 if the lease has ended, or another owner has the lock
 
 O(1). TTL: ttlMs. Clock: Redis. Replay: renews again.
 ]]

@@ -4,10 +4,10 @@ status: read the owner, the fence and the end of the lease of a lock.
 KEYS[1]  lock  string  <prefix>:lock:{<name>}:lock
 
 Returns {held, fence, till, owner}
-  held   1 | 0  0 when the lock is free
-  fence  int   the last fence; 0 when Redis has no record of the name
-  till   int   when the lease ends, ms since 1970; 0 when the lock is free
-  owner  str   token of the owner; '' when the lock is free
+  held   1 | 0  0 if the lock is free
+  fence  int   the last fence; 0 if Redis does not know the name
+  till   int   when the lease ends, ms since 1970; 0 if the lock is free
+  owner  str   token of the owner; '' if the lock is free
 
 O(1). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]

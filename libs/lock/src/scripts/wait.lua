@@ -1,22 +1,22 @@
 --[[
-wait: take a lock when it is the turn of this process, else keep or make its ticket in the queue. The oldest ticket comes first.
+wait: acquire a lock if it is this process' turn. Otherwise enter the lock's queue, or stay in it. The longest wait comes first.
 
-KEYS[1]  lock      string  <prefix>:lock:{<name>}:lock; also the name of the sharded channel
-KEYS[2]  queue     hash    <prefix>:lock:{<name>}:queue; a field for each ticket: since when it waits (us), end of its validity (ms)
+KEYS[1]  lock      string  <prefix>:lock:{<name>}:lock; waiting processes listen to a channel of the same name
+KEYS[2]  queue     hash    <prefix>:lock:{<name>}:queue; a field per ticket: time since when it waits (us), end of its validity (ms)
 ARGV[1]  owner     str     token of one acquisition, different for each acquisition of a name
 ARGV[2]  leaseMs   int     1 or more
 ARGV[3]  ttlMs     int     leaseMs plus the time for which the fence is kept after the lease
-ARGV[4]  ticket    str     id of the waiting process
-ARGV[5]  countsMs  int     how long the ticket is valid without another call; 0: take the lock if nobody waits, make no ticket
-ARGV[6]  turnMs    int     how long the first process in the queue has to take a free lock, once another process found it free
+ARGV[4]  ticket    str     ticket: id of the waiting process in the queue
+ARGV[5]  countsMs  int     how long the ticket is valid without another call, ms; 0: do not enter the queue
+ARGV[6]  turnMs    int     how long a free lock is kept for the first process in the queue, ms
 
 Returns {fence, leftMs, ahead}
-  fence   int  of this acquisition if leftMs is 0, else the last fence
-  leftMs  int  0: this owner has the lock; else time until the lease, or the turn of the first process in the queue, ends
-  ahead   int  number of tickets before this one
+  fence   int  fencing token of this acquisition if leftMs is 0; otherwise the last one
+  leftMs  int  0: this owner has the lock; otherwise ms until the lease ends, or until the turn of the first process ends
+  ahead   int  number of processes that come before this one
 
-O(n), n tickets, at most 512. TTL: lock: ttlMs; queue: until its last ticket is invalid. Clock: Redis. Replay: returns the fence of
-the first call while its lease lasts; else tries again, with the same ticket.
+O(tickets), which are at most 512. TTL: lock: ttlMs; queue: until its last ticket is invalid. Clock: Redis. Replay: returns the fence of
+the first call until its lease ends; otherwise tries again, with the same ticket.
 ]]
 -- @include clock
 -- @include record
@@ -34,7 +34,7 @@ if lock.till <= now_ms and queue.ahead == 0 then
   local fence = math.max(lock.fence + 1, now_us)
   if queue.mine then redis.call('HDEL', KEYS[2], ARGV[4]) end
   redis.call('SET', KEYS[1], format_lock(now_ms + ARGV[2], queue.others > 0 and '1' or '0', fence, ARGV[1]), 'PX', ARGV[3])
-  -- The waiting processes still count the ended tickets as ahead of them, so wake them.
+  -- The waiting processes are woken, because they still count the expired tickets as being before them.
   if queue.others > 0 and #queue.ended > 0 then redis.call('SPUBLISH', KEYS[1], 'ended') end
   return { fence, 0, 0 }
 end

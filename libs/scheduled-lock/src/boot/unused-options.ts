@@ -3,7 +3,7 @@ import type { JobKind } from '../jobs/job';
 import type { ResolvedJobOptions } from '../scheduled-lock.options';
 import type { ScheduledLockOptions } from '../scheduled-lock.types';
 
-/** Options that have an effect only for some kinds of jobs, with these kinds and the reason. */
+/** Options that have an effect only for some kinds of jobs: the kinds, and the reason. */
 const ONLY_FOR: readonly (readonly [option: keyof ScheduledLockOptions, kinds: readonly string[], why: string])[] = [
   ['key', ['timeout'], 'Only a job of @Timeout has a key.'],
   ['catchUpWithinMs', ['cron', 'interval'], 'A job of @Timeout and a handler have no slots to catch up.'],

@@ -2,9 +2,9 @@ import type { Candidate } from '../nest-schedule/candidate';
 import { cronOptions, hasTwoSchedulers, isTimeout } from '../nest-schedule/scheduler-metadata';
 
 /**
- * Returns a text about the mistake in the setup of a job or handler, and about the remedy; undefined if there is no mistake.
+ * Returns a text about a mistake in the setup of a job or handler, and how to correct it; undefined if there is no mistake.
  *
- * @param schedulers number of imports of ScheduleModule.forRoot() in the app
+ * @param schedulers number of modules in the app that import ScheduleModule.forRoot()
  */
 export function problemOf(candidate: Candidate, schedulers: number): string | undefined {
   const { lock, named, scheduled, handler, intercepted } = candidate;

@@ -2,9 +2,9 @@ import { HttpException, HttpStatus } from '@nestjs/common';
 import { rpcException } from '../../../internal/src';
 
 /**
- * Returns the error for the caller of a handler that did not run: an HttpException, or an RpcException for the context type `rpc`.
+ * Returns the error for a client whose handler did not run: an HttpException, or an RpcException for a microservice.
  *
- * @param type type of the execution context
+ * @param type what `context.getType()` returns, such as `rpc`
  * @param where `Class.method`, for the message
  * @param reason status of the call; `skipped-held` becomes the HTTP status 409, every other reason 503
  */

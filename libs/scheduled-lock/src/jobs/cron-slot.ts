@@ -1,4 +1,3 @@
-/** The part of the class CronTime of the package `cron` that this lib uses. */
 export interface CronTimes {
   readonly realDate: boolean;
   readonly source: unknown;
@@ -7,7 +6,6 @@ export interface CronTimes {
   getNextDateFrom(start: Date, zone?: string): { toMillis(): number };
 }
 
-/** The options of `@Cron` that this lib uses. */
 export interface CronOptions {
   readonly name?: string;
   readonly cronTime: unknown;
@@ -17,19 +15,19 @@ export interface CronOptions {
 }
 
 /**
- * A scheduled instant up to this many ms after `now` counts as reached. A timer may fire that early by the clock, if the clock was set back
- * a little while the timer ran.
+ * A scheduled time counts as reached up to this many ms before it. A timer may fire that early if the clock was set back a little while the
+ * timer ran.
  */
 const EARLY_MS = 5;
 /**
- * How far before `now` the search for the latest scheduled instant begins, ms: first 2 s. If the search finds nothing, it begins again
- * about 1 min, 1 h, 1 day, 32 days, 1 year and 5 years before `now`.
+ * The search for the latest scheduled time begins this long before `now`, ms: first 2 s. If nothing is found, it begins again further back:
+ * about 1 min, 1 h, 1 day, 32 days, 1 year and 5 years.
  */
 const LOOKBACKS_MS = [2_000, 61_000, 3_601_000, 86_401_000, 2_764_800_000, 31_708_800_000, 158_112_000_000];
 
 /**
- * Returns the latest scheduled instant up to 5 ms after `now`, ms since 1970. For a job with a date instead of an expression, returns
- * that date. If there is no instant in the last five years, returns the current second.
+ * Returns the latest scheduled time of a cron job, ms since 1970; it may be up to 5 ms after `now`. For a job with a date instead of an
+ * expression, this is that date. If there was none in the last five years, returns the current second.
  *
  * @param zone IANA name or `UTC+hh:mm`; default: the time zone of the process
  */
@@ -48,7 +46,7 @@ export function latestSlot(times: CronTimes, now: number, zone?: string): number
 }
 
 /**
- * Returns the first scheduled instant after `now`, ms since 1970; undefined if there is none.
+ * Returns the next scheduled time of a cron job after `now`, ms since 1970; undefined if there is none.
  *
  * @param zone IANA name or `UTC+hh:mm`; default: the time zone of the process
  */

@@ -2,19 +2,19 @@ import type { ResolvedJobOptions } from '../scheduled-lock.options';
 
 export interface CronSlots {
   /**
-   * Returns true if a call of `fireOnTick()` caused this tick; false if a timer did, or if the job is not found. Call it once for
-   * each tick, as soon as the tick begins.
+   * Returns true if the app called `fireOnTick()` to run the job now; false if a timer fired, or if the job is not found. Call it once for
+   * each run, as soon as the run begins.
    */
   firedByHand(): boolean;
-  /** Returns the latest scheduled instant, ms since 1970. */
+  /** Returns the latest scheduled time, ms since 1970. */
   slotNow(): Promise<number>;
-  /** Returns the first scheduled instant after `nowMs`, ms since 1970; undefined if there is none. */
+  /** Returns the next scheduled time after `nowMs`, ms since 1970; undefined if there is none. */
   nextAfter(nowMs: number): number | undefined;
 }
 
 /**
- * Kind of a job. A slot is one scheduled run, which only one node does. The kind decides how to find the slot when the scheduler calls a
- * job: for a cron job, by its last scheduled instant. A handler is not scheduled, so it has no slots.
+ * Kind of a job. It decides how the slot of a run is found: its scheduled time, which only one node may claim. For a cron job, this is the
+ * last time that the expression gives. A handler is not scheduled, so it has no slots.
  */
 export type JobKind =
   | { readonly type: 'cron'; readonly live: CronSlots }
@@ -35,21 +35,21 @@ export interface JobMethod {
   readonly instance: object;
   readonly method: string;
   readonly job: Job;
-  /** The method as the class defines it, which runs without the lock. */
+  /** The method as the class defines it, without the lock. */
   readonly original: (...args: unknown[]) => unknown;
 }
 
-/** Function that does the work under the lock: it calls the method of a job, or the handler of a request. */
+/** Work to do under the lock: the method of a job, or the handler of a request. */
 export type Work = () => unknown;
 
-/** How long Redis remembers that the job of a key of `@Timeout` ran, ms: a year. */
+/** How long Redis remembers that the job of a `@Timeout` with a `key` has run, ms: a year. */
 const KEY_MS = 365 * 86_400_000;
 
 /**
- * Returns how long Redis must remember the last slot of a job, ms: until no node can run or repeat that slot any more. If Redis forgot the
- * slot sooner, it could run twice.
+ * Returns how long Redis must remember the last scheduled time of a job that was claimed, ms. If Redis forgot it too early, another node
+ * could run the job for the same time again.
  *
- * @param leastMs lowest result, ms
+ * @param leastMs shortest result, ms
  */
 export function retentionOf(kind: JobKind, { catchUpWithinMs }: ResolvedJobOptions, leastMs: number): number {
   if (kind.type === 'timeout') return KEY_MS;

@@ -6,10 +6,10 @@ import { isScheduled } from './scheduler-metadata';
 
 export interface Candidate extends ExploredMethod {
   readonly lock: LockedMethod | undefined;
-  /** True if `@ScheduledLock` decorates a method with this name in the class or a base class. An override may have replaced that method. */
+  /** True if `@ScheduledLock` decorates a method of this name in the class or a base class. The method may have been overridden. */
   readonly named: boolean;
   readonly scheduled: boolean;
-  /** True for a handler of requests, messages or events that is not scheduled. */
+  /** True for a method that handles requests, messages or events, and is not scheduled. */
   readonly handler: boolean;
   readonly intercepted: boolean;
 }

@@ -2,26 +2,24 @@ import { time, SetupError } from '../../../internal/src';
 import { latestSlot, nextSlot, zoneOf, type CronOptions, type CronTimes } from '../jobs/cron-slot';
 
 /**
- * Longest time since the `lastDate()` of a cron job that has just fired, ms. A running job with an older `lastDate()` fired earlier: with
- * `waitForCompletion`, a job counts as running until its callbacks have ended.
+ * A cron job that has just fired has a `lastDate()` that is at most this old, ms. A job with `waitForCompletion` counts as running until
+ * its callbacks have ended, so a running job may have an older one.
  */
 const RECENT_MS = 1_000;
 
-/** The part of the class CronJob of the package `cron` that this lib uses. */
 export interface CronJob {
   readonly cronTime: CronTimes;
   readonly isCallbackRunning: boolean;
   lastDate(): Date | null;
 }
 
-/** The part of the SchedulerRegistry that this lib uses. */
 export interface CronJobs {
   getCronJobs(): Map<string, CronJob>;
 }
 
 /**
- * The CronJob that the scheduler made for a `@Cron` method. It gives the scheduled instants. The decorator does not, because the app may
- * change the times of the CronJob while it runs.
+ * Finds the scheduled times of a `@Cron` method in the CronJob that the scheduler has created for it. The decorator does not show them,
+ * because the app may change the times of the CronJob while it runs.
  * See DECISIONS.md: slots-from-the-live-cron-job
  */
 export class LiveCron {
@@ -35,9 +33,9 @@ export class LiveCron {
   ) {}
 
   /**
-   * Returns true if the app called `fireOnTick()`, and false if a timer of the scheduler fired: only a timer gives the job a new
-   * `lastDate()`. Returns false if the job is not found. Must be called once each time that the job fires, in the same turn of the event
-   * loop: later, a job without a name cannot be found.
+   * Returns true if the app called `fireOnTick()`, and false if a timer fired: only a timer changes the job's `lastDate()`. Returns false
+   * if the job is not found. Call it once each time the job fires, in the same turn of the event loop; later, a job without a name cannot
+   * be found.
    */
   firedByHand(): boolean {
     this.job = this.registered() ?? this.running();
@@ -48,16 +46,17 @@ export class LiveCron {
     return byHand;
   }
 
-  /** Returns the latest scheduled instant, ms since 1970. @throws SetupError if the app has no registered cron job */
+  /** Returns the latest scheduled time, ms since 1970. @throws SetupError if the scheduler has no cron job */
   async slotNow(): Promise<number> {
     const now = time.nowMs();
-    // A job that is overdue when it is created fires before the scheduler has registered it. The scheduler does so in the same turn.
+    // A job that is overdue when it is created fires before the scheduler has registered it, which happens in the same turn of the event
+    // loop.
     if (!this.job) await Promise.resolve();
     const times = this.registered()?.cronTime ?? this.timesOfDecorator();
     return latestSlot(times, now, zoneOf(times));
   }
 
-  /** Returns the first scheduled instant after `nowMs`, ms since 1970; undefined if there is none, or if the app has no cron job. */
+  /** Returns the next scheduled time after `nowMs`, ms since 1970; undefined if there is none, or if the scheduler has no cron job. */
   nextAfter(nowMs: number): number | undefined {
     if (this.all.length === 0) return undefined;
     const times = this.registered()?.cronTime ?? this.timesOfDecorator();
@@ -74,8 +73,8 @@ export class LiveCron {
   }
 
   /**
-   * Returns the CronJob of a `@Cron` without a name. The scheduler gave it a random name. So it is found only if no other job has just
-   * begun to run.
+   * Returns the CronJob of a `@Cron` without a name, for which the scheduler chose a random one. It can be found only if no other job has
+   * just begun to run.
    */
   private running(): CronJob | undefined {
     if (this.options.name) return undefined;
@@ -84,7 +83,10 @@ export class LiveCron {
     return running.length === 1 ? running[0]?.[1] : undefined;
   }
 
-  /** Creates a CronTime from the options of `@Cron`. Takes the class CronTime from any registered job: the scheduler's own class. */
+  /**
+   * Makes a CronTime from the options of `@Cron`. The class CronTime is taken from any registered job, because it must be the scheduler's
+   * own.
+   */
   private timesOfDecorator(): CronTimes {
     const { cronTime, timeZone, utcOffset } = this.options;
     for (const registry of this.registries()) {

@@ -1,5 +1,5 @@
-// Classes of `@nestjs/schedule` are recognised by their methods, for three reasons: this lib does not import the package, the package
-// does not export its explorer, and a minifier renames classes but not methods.
+// The classes of `@nestjs/schedule` are recognised by their methods. This lib does not import the package, the package does not export its
+// explorer, and a minifier renames classes but not methods.
 const EXPLORER = ['explore', 'lookupSchedulers', 'wrapFunctionInTryCatchBlocks'];
 const REGISTRY = ['getCronJobs', 'addCronJob', 'getIntervals', 'addInterval', 'getTimeouts', 'addTimeout'];
 

@@ -11,9 +11,8 @@ export function isScheduled(method: object): boolean {
 }
 
 /**
- * Returns true if two of `@Cron`, `@Interval` and `@Timeout` decorate a method. Does not find two decorators of the same kind with no other
- * decorator in between, because the upper one overwrites the metadata of the lower one. If another decorator has copied the metadata, the
- * copy does not count as a second decorator, because it is the same object.
+ * Returns true if two of `@Cron`, `@Interval` and `@Timeout` decorate a method. Does not find two of the same kind directly above each
+ * other, because the upper one overwrites the metadata of the lower one. Metadata that another decorator has copied does not count twice.
  *
  * @param method the method that Nest schedules: the wrapper of `@ScheduledLock` around `original`, or a wrapper around that wrapper
  */

@@ -5,17 +5,17 @@ import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.optio
 import { claimRun, completeRun, type ClaimReply } from '../scheduled-lock.scripts';
 
 /**
- * Kind of a claim, which asks Redis for the lock of a job. `tick`: also claims the slot of a scheduled run. `catch-up`: claims again the
- * slot of a run whose process died, or that lost its lease. `free`: claims no slot.
+ * Kind of a claim, by which a node asks Redis for the right to run a job. `tick`: for a scheduled time. `catch-up`: for the scheduled time
+ * of a lost run, to repeat it. `free`: for no scheduled time, such as a run by hand.
  */
 export type Mode = 'tick' | 'catch-up' | 'free';
 
-/** Claim that Redis granted: this process may run the job now. */
+/** A claim that Redis has granted, so that this process may run the job now. */
 export interface Claim {
   readonly owner: string;
   readonly slot: number;
   readonly fence: number;
-  /** `time.monotonicMs()` just before the claim was sent. */
+  /** Time at which the claim was sent, by `time.monotonicMs()`. */
   readonly sentAt: number;
 }
 
@@ -27,8 +27,7 @@ export type ClaimResult =
 const FIRST_PAUSE_MS = 5;
 
 /**
- * Returns the slot that a scheduled run claims, ms since 1970. 1 for `@Timeout`. 0 for `@Interval`: the script then calculates the slot
- * from Redis' time.
+ * Returns the scheduled time to claim, ms since 1970. 1 for `@Timeout`. 0 for `@Interval`, whose period the script finds by Redis' time.
  */
 function slotNow(kind: JobKind): number | Promise<number> {
   if (kind.type === 'cron') return kind.live.slotNow();
@@ -44,10 +43,10 @@ export class Claims {
   ) {}
 
   /**
-   * Claims a run. If the lock is held when an `@Interval` fires, tries again until the period of the interval ends.
+   * Asks Redis for the right to run a job. If another run holds the lock when an `@Interval` fires, tries again until its period ends.
    * See DECISIONS.md: interval-tick-retries-in-its-period
    *
-   * @param closing signal that ends the tries
+   * @param closing AbortSignal that ends the attempts
    */
   async take(job: Job, mode: Mode, closing: AbortSignal): Promise<ClaimResult> {
     const owner = `${this.options.node}#${this.ids.next()}`;
@@ -65,7 +64,7 @@ export class Claims {
         if (leftMs === 0 || closing.aborted) return { got: 'refusal', status, slot };
       }
     } catch (error) {
-      // Redis may have granted the claim, or may still grant it. But there is no run that would end it, so end it here.
+      // Redis may have granted the claim, or may do so later. No run would use it, so it is given back.
       const maybeClaimed = error instanceof UnknownOutcomeError || error instanceof NotReplicatedError;
       if (maybeClaimed) void this.giveBack(job, owner, slot).catch(() => undefined);
       return { got: 'failure', error, slot };
@@ -92,7 +91,7 @@ export class Claims {
   }
 
   /**
-   * Gives back a claim that no run uses, so that its slot can be claimed again.
+   * Gives back a claim that no run uses, so that the scheduled time can be claimed again.
    * See DECISIONS.md: unused-claim-is-given-back
    */
   giveBack({ state, history, retentionMs }: Job, owner: string, slot: number): Promise<unknown> {

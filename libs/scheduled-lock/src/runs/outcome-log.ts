@@ -15,15 +15,15 @@ export interface TickOutcome {
   readonly error?: unknown;
 }
 
-/** Consecutive failures of a job: runs whose claim failed, or scheduled runs that were stale. */
+/** Failures of a job in a row: claims that failed, or runs that came too late (`stale`). */
 interface Streak {
   readonly sinceMs: number;
   ticks: number;
 }
 
 /**
- * Publishes the outcomes of runs, and keeps the outcomes that Redis may not have saved. If several claims fail one after the other, logs a
- * warning for the first one only, and another line when a claim works again. Does the same for scheduled runs that are stale.
+ * Publishes the results of runs, and remembers those that Redis may not have stored. Of several failures in a row, only the first one is
+ * logged, and a line when the next claim works. The same applies to runs that come too late (`stale`).
  */
 export class OutcomeLog {
   private readonly unsaved = new Map<string, JobRecord[]>();
@@ -36,7 +36,7 @@ export class OutcomeLog {
     private readonly registry?: object,
   ) {}
 
-  /** Publishes and logs an outcome. @param saved true if the history in Redis certainly has the outcome */
+  /** Publishes and logs a result. @param saved true if the history in Redis certainly has it */
   record(job: Job, tick: TickOutcome, saved: boolean): void {
     const { name } = job.options;
     const { status, slot, fence = 0, durationMs = 0, error } = tick;
@@ -48,7 +48,7 @@ export class OutcomeLog {
     else this.logRecovery(job, tick);
   }
 
-  /** Returns the last outcomes of a job on this node that may be missing in the history in Redis, the newest first. */
+  /** Returns the last results of a job on this node that the history in Redis may lack, the newest first. */
   unsavedOf(name: string): readonly JobRecord[] {
     return this.unsaved.get(name) ?? [];
   }
@@ -84,7 +84,7 @@ export class OutcomeLog {
       return;
     }
     const late = this.stale.get(name);
-    // Only a scheduled run shows that the ticks of this node are on time. A run by hand or a repeated run does not.
+    // Only a scheduled run shows that the timers of this node are on time. A run by hand or a repeated run shows nothing.
     if (!late || mode !== 'tick') return;
     this.stale.delete(name);
     const were = late.ticks === 1 ? 'was' : 'were';
@@ -94,7 +94,7 @@ export class OutcomeLog {
   }
 }
 
-/** Counts a failure of a job. Returns true for the first one of consecutive failures. */
+/** Counts a failure of a job. Returns true for the first one in a row. */
 function begins(streaks: Map<string, Streak>, name: string): boolean {
   const known = streaks.get(name);
   if (known) known.ticks++;

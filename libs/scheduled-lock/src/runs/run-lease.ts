@@ -12,8 +12,8 @@ export interface Ending {
 }
 
 /**
- * Creates the lease of a claimed run. The release of this lease adds the outcome to the history of the job: the result of `ending`, or
- * `lost` if the lease has ended.
+ * Creates the lease of a run. Its release adds the result of the run to the history of the job: what `ending` returns, or `lost` if the
+ * lease has ended.
  */
 export function runLease(
   registry: ScriptRegistry,

@@ -11,14 +11,14 @@ import { runLease, type Ending } from './run-lease';
 import { LockLeases } from '../../../lock/src/internal';
 
 /**
- * Result of a tick, which is a call of a job: the status, and the return value of the job if it ran. `nothing`: a check for lost runs
- * (catch-up) found nothing to repeat, or its claim failed. `closed`: the app is shutting down.
+ * Result of one call of a job: the status, and the return value if the job ran. `nothing`: a search for lost runs found none, or its claim
+ * failed. `closed`: the app is shutting down.
  */
 export type TickResult =
   | { readonly ran: true; readonly status: JobStatus; readonly value: unknown }
   | { readonly ran: false; readonly status: JobStatus | 'nothing' | 'closed' };
 
-/** Longest time that the shutdown waits for the replies to the last releases, ms. If a release fails, the lease expires. */
+/** Longest time that a shutdown waits for the replies to the last releases, ms. If a release fails, the lease expires. */
 const LAST_REPLIES_MS = 2_000;
 
 export class Ticks {
@@ -28,7 +28,7 @@ export class Ticks {
   private readonly closing = new AbortController();
   private readonly claims: Claims;
   private readonly leases = new LockLeases();
-  /** True once the shutdown no longer waits for runs. */
+  /** True once the shutdown has stopped waiting for runs. */
   private closed = false;
 
   constructor(
@@ -36,7 +36,7 @@ export class Ticks {
     private readonly options: ResolvedScheduledLockModuleOptions,
     private readonly outcomes: OutcomeLog,
   ) {
-    // Each tick that waits for a lock listens to this signal.
+    // Each call that waits for a lock adds a listener to this AbortSignal.
     unlimitedListeners(this.closing.signal);
     this.claims = new Claims(registry, options);
   }
@@ -45,7 +45,7 @@ export class Ticks {
     return this.context.getStore();
   }
 
-  /** Returns true if the calling code is part of a run of this job, and that run has not ended. */
+  /** Returns true if the calling code belongs to a run of this job that has not ended. */
   inside({ options: { name } }: Job): boolean {
     const run = this.context.getStore();
     return run !== undefined && run.name === name && this.runs.has(run);
@@ -54,7 +54,7 @@ export class Ticks {
   /**
    * Claims and runs a job once, unless the app is shutting down.
    *
-   * @throws the error of `work`; SetupError if the scheduled instant is unknown
+   * @throws the error of `work`; SetupError if the scheduled time is unknown
    */
   async run(job: Job, mode: Mode, work: Work): Promise<TickResult> {
     if (this.closing.signal.aborted) return { ran: false, status: 'closed' };
@@ -68,8 +68,8 @@ export class Ticks {
   }
 
   /**
-   * Refuses new ticks, waits up to `drainMs` for running jobs, fires their signals, waits up to `abortGraceMs`, and releases their
-   * locks. No job begins after that.
+   * Shuts down: refuses new runs, waits up to `drainMs` for running jobs, aborts their AbortSignals, waits up to `abortGraceMs`, and
+   * releases their locks. No job begins after that.
    */
   async close(): Promise<void> {
     this.closing.abort();
@@ -104,10 +104,10 @@ export class Ticks {
     });
     const lease = runLease(this.registry, this.options, job, claim, ending, this.leases);
     const run = new Run(job.options.name, claim.slot, lease);
-    // Stays true until the run has ended. So if the shutdown releases the lease before that, the history gets the status `lost`.
+    // If a shutdown releases the lease before the run has ended, the history must get the status `lost`.
     let lost = true;
     let value: unknown;
-    // If the reply to the claim took longer than the lease, the job does not run.
+    // The reply to the claim may have taken longer than the lease. Then the job must not run.
     const ran = lease.held;
     try {
       if (ran) value = await this.within(run, work);

@@ -1,34 +1,34 @@
 --[[
-claim: let one node run a job: one run at a time, and one for each slot, which only a catch-up repeats.
+claim: give one node the right to run a job: one run at a time, and one for each slot (scheduled time). Only a catch-up repeats a slot.
 
 KEYS[1]  state        hash       <prefix>:scheduled-lock:{<namespace>:<job>}:state[:<key>]
 KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
 ARGV[1]  owner        str        token of one run, different for each run
 ARGV[2]  node         str        name of the node, without spaces
-ARGV[3]  mode         str        tick | catch-up | free; catch-up takes the slot of a run that died or was lost; free takes the
-                                 lock without a slot
-ARGV[4]  slot         int        of a tick: scheduled instant, ms since 1970; with a period: 0 for the current period of Redis'
-                                 time, or the slot that the first try returned
+ARGV[3]  mode         str        tick: a scheduled run | catch-up: repeats the slot of a run that died or was lost | free: a run without a
+                                 slot, such as one by hand
+ARGV[4]  slot         int        of a tick: scheduled time, ms since 1970; for an interval: 0 for the current period by Redis'
+                                 clock, or the slot that the first attempt returned
 ARGV[5]  periodMs     int        length of an interval's period; 0 for other jobs
-ARGV[6]  staleMs      int        how far the slot may be from Redis' time; 0 for no limit
+ARGV[6]  staleMs      int        largest difference of the slot from Redis' time, ms; 0 for no limit
 ARGV[7]  leaseMs      int        1 or more
 ARGV[8]  retentionMs  int        how long slot and fence are kept after the lease
-ARGV[9]  keep         int        entries that the history keeps, 1 or more
+ARGV[9]  keep         int        number of entries that the history keeps, 1 or more
 
-Fields of the state: slot: ticks can claim newer slots only; open: 1 if a catch-up may take that slot when the lease has ended; of
-the last run: owner, mode, fence, since (start), till (end of its lease), done (1 after it has completed).
+Fields of the state: slot: the last slot, ticks can only claim newer ones; open: 1 if a catch-up may repeat that slot when the lease has
+ended; for the last run: owner, mode, fence (fencing token), since (start), till (end of its lease), done (1 after it has ended).
 
 Returns {status, slot, fence, leftMs}
   status   ran | skipped-held | skipped-slot | stale | nothing
   slot     str  digits; '0' with mode free
   fence    str  digits; '0' unless the status is ran
-  leftMs   int  above 0: another run has the lock, but the slot lasts this much longer, so try again; not in the history yet
+  leftMs   int  above 0: another run has the lock, but the period goes on for this time, ms, so try again; nothing was stored
 
-O(keep). TTL: state: leaseMs + retentionMs; history: retentionMs. Clock: Redis. Replay: until another run claims, returns the claim
-of the first call; a refusal is in the history twice.
+O(keep). TTL: state: leaseMs + retentionMs; history: retentionMs. Clock: Redis. Replay: returns the claim of the first call until
+another run claims; a refusal gets a second entry in the history.
 ]]
 local seen = redis.call('HMGET', KEYS[1], 'slot', 'open', 'owner', 'fence', 'till')
--- Fails here, before the first write, if the key of the history has another type.
+-- Raises an error before the first write if the key of the history has another type.
 redis.call('LLEN', KEYS[2])
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]

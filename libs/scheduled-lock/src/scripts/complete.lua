@@ -1,28 +1,27 @@
 --[[
-complete: end the lease of a run, and add its outcome to the history.
+complete: end the lease of a run, and add its result to the history.
 
 KEYS[1]  state        hash       <prefix>:scheduled-lock:{<namespace>:<job>}:state[:<key>]
 KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
 ARGV[1]  owner        str        token of the run
 ARGV[2]  node         str        name of the node, without spaces
-ARGV[3]  status       str        ran | failed | lost | redis-error; after lost, a catch-up may repeat the slot;
-                                 redis-error: the run never began, so the slot that it claimed can be claimed again, by a tick or,
-                                 if a catch-up had claimed it, by a catch-up; the history is not changed
+ARGV[3]  status       str        ran | failed | lost | redis-error. lost: a catch-up may repeat the slot. redis-error: the run never began,
+                                 so its slot can be claimed again in the same mode, and the history is not changed
 ARGV[4]  durationMs   int        how long the job ran
 ARGV[5]  atLeastMs    int        how long the lock is kept after its claim; 0 to free it now
-ARGV[6]  retentionMs  int        how long slot and fence are kept
-ARGV[7]  keep         int        entries that the history keeps, 1 or more
+ARGV[6]  retentionMs  int        how long slot and fence are kept, ms
+ARGV[7]  keep         int        number of entries that the history keeps, 1 or more
 ARGV[8]  slot         int        slot of the run, for the history
 ARGV[9]  fence        int        fence of the run, for the history
 
 Returns released
-  released  1 | 0  0 when the lease had ended before, or another owner has the lock
+  released  1 | 0  0 if the lease had ended before, or another owner has the lock
 
 O(keep). TTL: state: atLeastMs + retentionMs; history: retentionMs. Clock: Redis. Replay: returns the same until another run claims;
 after that, or if the lease had ended, adds one more entry with lost.
 ]]
 local seen = redis.call('HMGET', KEYS[1], 'owner', 'till', 'done', 'since', 'mode')
--- Fails here, before the first write, if the key of the history has another type.
+-- Raises an error before the first write if the key of the history has another type.
 redis.call('LLEN', KEYS[2])
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -33,7 +32,7 @@ local unused = ARGV[3] == 'redis-error'
 local outcome, mode = held and ARGV[3] or 'lost', seen[5]
 if held then
   local till = (unused or outcome == 'lost') and 0 or math.max(0, seen[4] + ARGV[5])
-  -- A free claim took no slot. The slot of a catch-up was open before its claim, and stays so if the run never began.
+  -- Decides if the slot of this run is finished. A run in mode free has none. The slot of a catch-up stays open if the run never began.
   local closes = mode == 'tick' or (mode == 'catch-up' and not unused)
   if unused and mode == 'tick' then redis.call('HINCRBY', KEYS[1], 'slot', -1) end
   if closes and outcome ~= 'lost' then

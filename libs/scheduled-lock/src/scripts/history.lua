@@ -1,5 +1,5 @@
 --[[
-history: read the last outcomes of a job.
+history: read the last results of a job.
 
 KEYS[1]  history  list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
 

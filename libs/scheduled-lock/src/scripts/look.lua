@@ -1,18 +1,18 @@
 --[[
-look: read the last run of a job, and its last outcomes.
+look: read the last run of a job, and its last results.
 
 KEYS[1]  state    hash       <prefix>:scheduled-lock:{<namespace>:<job>}:state[:<key>]
 KEYS[2]  history  list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
-ARGV[1]  entries  int        outcomes to read at most, 1 or more
+ARGV[1]  entries  int        maximum number of results to read, 1 or more
 
 Returns {run, owner, mode, fence, since, till, outcomes}
-  run       str  none: Redis knows no run; running: its lease has not ended; died: its lease has ended, and it has not completed; done
+  run       str  none: Redis knows no run | running | died: its lease has ended, and no result was stored | done
   owner     str  token of the run; '' for none
   mode      str  tick | catch-up | free; '' for none
   fence     str  digits; '0' for none
   since     str  digits: start of the run, ms since 1970; '0' for none
-  till      str  digits: end of its lease, ms since 1970, of a run that is done maybe later; '0' for none
-  outcomes  flat: '<status> <slot> <recordedAtMs> <durationMs> <fence> <node>', the newest first
+  till      str  digits: end of its lease, ms since 1970, perhaps later than the end of the run; '0' for none
+  outcomes  results: '<status> <slot> <recordedAtMs> <durationMs> <fence> <node>', the newest first
 
 O(entries). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]

@@ -1,13 +1,13 @@
 --[[
-renew: restart the lease of a run, if it has not ended.
+renew: start the lease of a run again, unless it has ended.
 
 KEYS[1]  state        hash  <prefix>:scheduled-lock:{<namespace>:<job>}:state[:<key>]
 ARGV[1]  owner        str   token of the run
 ARGV[2]  leaseMs      int   1 or more, from now
-ARGV[3]  retentionMs  int   how long slot and fence are kept after the lease
+ARGV[3]  retentionMs  int   how long slot and fence are kept after the lease, ms
 
 Returns held
-  held  1 | 0  0 when the run has completed, its lease has ended, or another run has the lock
+  held  1 | 0  0 if the run or its lease has ended, or another run has the lock
 
 O(1). TTL: leaseMs + retentionMs. Clock: Redis. Replay: renews again.
 ]]

@@ -2,14 +2,14 @@
 -- Maximum number of tickets in a queue. Further processes poll until the queue has room.
 local most_tickets = 512
 
--- Value of a ticket: since when it waits (us, 16 digits), end of its validity (ms, 13 digits).
+-- Makes the value of a ticket: since when its process waits (us, 16 digits), and the end of its validity (ms, 13 digits).
 local function format_ticket(since, till)
   return string.format('%016.0f%013.0f', since, till)
 end
 
--- Reads a queue. `ended`: ids of tickets that are no longer valid. `mine`: since when the ticket `mine` waits. `others`: number of
--- the other tickets. `ahead`: number of them before `mine`, or all if `mine` is not in the queue. `first`: the oldest of them.
--- `last`: youngest start of all tickets. `till`: latest end of validity.
+-- Reads a queue. Returns a table: `ended`: ids of the tickets that are no longer valid. `mine`: since when the ticket `mine` waits.
+-- `others`: number of the other tickets. `ahead`: number of those that come before `mine`; all if `mine` is not in the queue. `first`: the
+-- oldest of them. `last`: latest time at which a ticket began to wait. `till`: latest end of validity.
 local function read_queue(fields, mine)
   local queue = { ended = {}, others = 0, ahead = 0, last = 0, till = 0, mine = nil, first = nil }
   local before = {}

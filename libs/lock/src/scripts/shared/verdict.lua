@@ -1,3 +1,3 @@
--- The last value of a lock and owner that were compared: if the owner has the lock, and if processes wait for it. Locks that one
--- group took mostly have the same value.
+-- Result of the last comparison of a lock's value with an owner: `mine`: the owner has the lock. `waits`: processes wait for the lock.
+-- Calls that are sent together mostly have the same values, so the result can be used again.
 local last_raw, last_owner, mine, waits
