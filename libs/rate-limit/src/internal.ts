@@ -1,2 +1,2 @@
-// Exports for luanest/testing. They are not part of the public API.
+// Exports for luanest/testing, which are not part of the public API.
 export { RateLimitEnforcer } from './rate-limit.guard';

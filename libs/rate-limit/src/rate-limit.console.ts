@@ -1,10 +1,7 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { NamedRule } from './rules/rule';
 
-/**
- * State of a subject (the counted client or user) under a rule, for `luanest/console`. Instants are ms since 1970 by Redis'
- * clock.
- */
+/** State of a subject (the client or user that is counted) under a rule. Times are ms since 1970 by Redis' clock. */
 export interface SubjectLook {
   readonly rule: NamedRule;
   /** Hits that count now. */
@@ -12,11 +9,11 @@ export interface SubjectLook {
   /** Hits that are still allowed now, 0 while the subject is blocked; undefined if the rule's `limit` is a function. */
   readonly remaining: number | undefined;
   readonly blocked: boolean;
-  /** When the block ends. If the subject is not blocked: when its last hit expires; 0 if there are no hits. */
+  /** When the block ends. Without a block: when the last hit expires; 0 if there are no hits. */
   readonly endsAtMs: number;
 }
 
-/** A block of a subject, as read from a key of Redis. */
+/** A block of a subject, as Redis stores it. */
 export interface Block {
   /** Name of the rule. */
   readonly rule: string;
@@ -27,28 +24,28 @@ export interface Block {
   /** End of the block, ms since 1970. It may be in the past. */
   readonly endsAtMs: number;
   /**
-   * Number of blocks of the subject that are remembered, so that its next block is longer. This block is included, unless
-   * `RateLimitService.block` started it.
+   * How many blocks of the subject Redis remembers, so that the next block is longer. This block counts, too, unless
+   * `RateLimitService.block` has started it.
    */
   readonly strikes: number;
 }
 
-/** Refusals of a rule by this process since it started. */
+/** How often a rule has refused in this process. */
 export interface Refusals {
   readonly count: number;
   /** Time of the last refusal, ms since 1970; 0 if there was none. */
   readonly lastAtMs: number;
 }
 
-/** The view of RateLimitService that `luanest/console` needs. */
+/** Reads and changes rate limits for `luanest/console`. */
 export interface RateLimitConsole {
-  /** Undefined if the counters are not in Redis. */
+  /** ScriptRegistry whose Redis has the counters; undefined if they are not in Redis. */
   readonly registry: ScriptRegistry | undefined;
-  /** Rules of the module, and the first 1,000 rules that the app passed to calls. */
+  /** Returns the rules of the module, and the first 1,000 rules that the app has passed to calls. */
   rules(): readonly NamedRule[];
   refusals(rule: string): Refusals;
   /**
-   * Reads the state of a subject under rules from Redis. Counts nothing, and does not use a cached refusal.
+   * Returns the state of a subject under rules, as Redis has it. Counts nothing.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -61,7 +58,7 @@ export interface RateLimitConsole {
   block(rule: NamedRule, subject: string, blockMs: number): Promise<void>;
 }
 
-/** Parses the Redis key of a block (a penalty key), and its value. Returns undefined for any other key or value. */
+/** Parses the Redis key of a block, and its value. Returns undefined for any other key or value. */
 export function blockOf(key: string, value: string | null): Block | undefined {
   const [, rule = '', subject = ''] = (/\}:penalty:([^:]+):([^:]+)$/.exec(key) ?? []).map(unescaped);
   const [, endsAtMs, strikes] = /^(\d+):(\d+)$/.exec(value ?? '') ?? [];
@@ -70,7 +67,7 @@ export function blockOf(key: string, value: string | null): Block | undefined {
   return { rule, subject, hashed, endsAtMs: Number(endsAtMs), strikes: Number(strikes) };
 }
 
-/** Returns the original text of a segment of a key that KeySpace has escaped. */
+/** Returns the original text of a part of a key that KeySpace has escaped. */
 function unescaped(segment: string): string {
   return segment.replace(/%(25|7B|7D|3A)/g, (escaped) => decodeURIComponent(escaped));
 }

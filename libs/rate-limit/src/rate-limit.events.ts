@@ -4,51 +4,50 @@ import type { RateLimitDecision } from './rate-limit.types';
 /** Type of each event of this lib: `RateLimitEvents['requestAllowed']`, for example. The constant RateLimitEvents names the channels. */
 export interface RateLimitEvents {
   /**
-   * Event of an allowed request. It does not name the subject (the counted client or user), because the subject may be a client
-   * address or an API key.
+   * A request was allowed. The event does not name the subject (the client or user that is counted), which may be a client address or an
+   * API key.
    */
   readonly requestAllowed: {
     /** Names of the request's rules. */
     readonly rules: readonly string[];
-    /** Names of the evaluated rules that the request violated. A shadow rule is listed, too, although it does not refuse. */
+    /** Names of the rules that the request violated, including shadow rules, which do not refuse. */
     readonly violated: readonly string[];
-    /** Origin of the decision, as in RateLimitDecision. */
+    /** Origin of the decision, see `source` of RateLimitDecision. */
     readonly source: RateLimitDecision['source'];
     /**
-     * Time until the request may be allowed, ms. Infinity if its cost exceeds the capacity of a rule that refuses it. 0 if the
-     * request is allowed, or was refused by the policy `deny`.
+     * Time until the request may be allowed, ms. 0 if it is allowed, or was refused because Redis failed. Infinity if its cost exceeds the
+     * capacity of a rule, so that waiting does not help.
      */
     readonly retryAfterMs: number;
   };
 
-  /** Event of a refused request. It has the same fields as the event of an allowed request. */
+  /** A request was refused. The fields are those of `requestAllowed`. */
   readonly requestRefused: RateLimitEvents['requestAllowed'];
 
   /**
-   * Event of a request or peek that Redis did not decide, because the call to Redis failed or the circuit breaker was open. The
-   * option `onRedisError` decided instead. Also the event of a failed refund after a request whose outcome does not count (option
-   * `count` of a rule).
+   * Redis did not decide a request or a peek, because the call failed or the circuit breaker was open, so the option `onRedisError`
+   * decided. Also published if a refund failed for a request that should not count (option `count` of a rule).
    */
   readonly redisFailed: {
     /** Names of the request's rules, or of the rules whose hits should have been refunded. */
     readonly rules: readonly string[];
-    /** Policy that decided the request; `not-refunded` if a refund failed. */
+    /** How the request was decided; `not-refunded` if a refund failed. */
     readonly policy: 'allow' | 'deny' | 'local' | 'not-refunded';
-    /** Error of the call to Redis, or the error that the circuit breaker is open. */
+    /** Error of the call to Redis, or the error which says that the circuit breaker is open. */
     readonly error?: unknown;
   };
 
   /**
-   * Event of the circuit breaker, which stops calls to Redis after repeated failures. `opened`: at most one request per second
-   * calls Redis, as a test. `closed`: all requests call Redis again.
+   * The circuit breaker, which stops calls to Redis after several failures, has changed. `opened`: at most one request per second calls
+   * Redis, as a test. `closed`: all requests call Redis again.
    */
   readonly breakerChanged: {
     readonly state: 'opened' | 'closed';
   };
 
   /**
-   * Event of a request for which a rule finds no subject (the client or user to count). Depending on `onUnknownSubject`, the
-   * request shares one counter with all such requests, or is refused.
+   * A rule found no subject (client or user to count) for a request. Depending on `onUnknownSubject`, such requests share one counter, or
+   * are refused.
    */
   readonly subjectUnknown: {
     /** Result of `context.getType()`: `http`, `rpc`, `ws`, `graphql` or another kind. */

@@ -4,8 +4,8 @@ import type { RateLimitDecision } from './rate-limit.types';
 /** `extensions` of the error of a refused GraphQL field. */
 export interface RateLimitErrorExtensions {
   /**
-   * `RATE_LIMIT_UNAVAILABLE`: Redis did not decide (it failed, or the circuit breaker was open), and `onRedisError` is `deny`.
-   * `RATE_LIMITED`: a rule refused the field.
+   * `RATE_LIMITED`: a rule refused the field. `RATE_LIMIT_UNAVAILABLE`: Redis failed, or the circuit breaker was open, and `onRedisError`
+   * is `deny`.
    */
   readonly code: 'RATE_LIMITED' | 'RATE_LIMIT_UNAVAILABLE';
   /** HTTP status: 429 or 503. */
@@ -17,9 +17,8 @@ export interface RateLimitErrorExtensions {
 }
 
 /**
- * Error of a refused HTTP request or GraphQL field, and of a refused call of a kind for which the guard has no adapter. The
- * status is 429 if a rule refused. It is 503 if Redis did not decide (it failed, or the circuit breaker was open) and
- * `onRedisError` is `deny`.
+ * Error of a refused HTTP request or GraphQL field, and of any other refused call for which the guard has no adapter. The status is 429 if
+ * a rule refused, and 503 if Redis failed (or the circuit breaker was open) and `onRedisError` is `deny`.
  */
 export class RateLimitException extends HttpException {
   /**

@@ -13,13 +13,12 @@ import type { GuardedRoutes } from './rules/guarded-routes';
 import { metadata, type Handler } from './rules/route-names';
 import { RULES_METADATA, SKIP_METADATA, type RoutePlans } from './rules/route-rules';
 
-/** Properties of Nest's InstanceWrapper that this file uses. */
 interface Wrapper {
   readonly metatype: unknown;
   readonly host?: { readonly metatype?: unknown };
 }
 
-/** Checks the rules of controllers and providers when the app boots. An invalid rule stops the boot. */
+/** Checks the rules of all controllers and providers at boot. An invalid rule stops the boot. */
 export class RateLimitExplorer implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
@@ -32,8 +31,7 @@ export class RateLimitExplorer implements OnModuleInit {
   ) {}
 
   /**
-   * Checks all controllers and providers. Also makes Node keep the client address of each connection after the client has hung
-   * up.
+   * Checks all controllers and providers. Also makes Node remember the client address of each connection, for clients that hang up early.
    *
    * @throws InvalidOptionError that names the class or the method
    */
@@ -89,7 +87,7 @@ function warnOfGuards(places: readonly string[]): void {
   );
 }
 
-/** Returns a filter for methods that have `@RateLimit()` or `@SkipRateLimit()`, or whose class has one of them. */
+/** Returns a function that tests if `@RateLimit()` or `@SkipRateLimit()` decorates a method or its class. */
 function hasDeclarations(target: Type<unknown>): (handler: Handler) => boolean {
   const has = (on: Handler | Type<unknown>): boolean =>
     Reflect.hasMetadata(RULES_METADATA, on) || Reflect.hasMetadata(SKIP_METADATA, on);

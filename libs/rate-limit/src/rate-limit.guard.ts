@@ -17,18 +17,15 @@ import type { NamedRule } from './rules/rule';
 
 const PROBLEM_TYPE = { 'Content-Type': 'application/problem+json' };
 
-// Key of a mark on the context of a request that was decided. If the guard is applied twice, the mark prevents a second decision.
-// The mark is a property, because a WeakSet of all requests would slow down garbage collection.
+// Marks the context of a request that was decided, so that a guard which is applied twice does not count the request twice. A WeakSet of
+// all requests would slow down garbage collection, so the mark is a property.
 // See DECISIONS.md: guard-marks-the-context
 const DECIDED = Symbol('luanest:rate-limit-decided');
 
-/** Context of a request, with the enforcer that has decided the request. All guards of a route get the same context object. */
+/** Execution context with the enforcer that has decided its request. All guards of a route get the same context object. */
 type MarkedContext = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
 
-/**
- * Does the work of RateLimitGuard: finds the rules of a request, gets the decision of RateLimitService, and allows or refuses the
- * request.
- */
+/** Does the work of RateLimitGuard: finds the rules of a request, gets a decision, and allows or refuses the request. */
 export class RateLimitEnforcer {
   /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
   static readonly [CONSOLE] = 'RateLimitEnforcer';
@@ -38,7 +35,7 @@ export class RateLimitEnforcer {
   private readonly responses: HttpResponses;
   private readonly proxies = new ProxyWarnings();
   private readonly pending = new PendingDecisions();
-  /** Names of rules for which a request without a subject (the counted client or user) was logged. */
+  /** Names of the rules for which a missing subject (client or user to count) was logged. */
   private readonly warned = new Set<string>();
   private readonly logger = new Logger('RateLimit');
 
@@ -55,10 +52,9 @@ export class RateLimitEnforcer {
   /**
    * Decides a request and sets the headers of its response.
    *
-   * @returns true if the request is allowed; false if a rule other than a shadow rule finds no subject and `onUnknownSubject` is
-   * `deny`
-   * @throws the error that the context's adapter makes, if the request is refused; InvalidInputError if a function of
-   * a rule returned an invalid value; the errors of functions of rules, of `responses` and of adapters
+   * @returns true if the request is allowed; false if a rule other than a shadow rule finds no subject and `onUnknownSubject` is `deny`
+   * @throws the adapter's error if the request is refused; InvalidInputError if a function of a rule returned an invalid value; the errors
+   *   of functions of rules, of `responses` and of adapters
    */
   admit(context: ExecutionContext): boolean | Promise<boolean> {
     const plan = this.plans.of(context.getClass(), context.getHandler());
@@ -70,7 +66,7 @@ export class RateLimitEnforcer {
     const address = adapter.address(context);
     if (kind === 'http') this.proxies.inspect(context.getArgByIndex<ProxiedRequest>(0));
     const client = address === undefined || address === '' ? undefined : clientOf(address, this.options.ipv6Prefix);
-    // No rule has a function, so no promise is needed before the call to Redis.
+    // Without functions in the rules, no promise is needed before the call to Redis.
     if (plan.fixed && client !== undefined) {
       return this.decide(
         plan,
@@ -104,7 +100,7 @@ export class RateLimitEnforcer {
     });
   }
 
-  /** Returns the guard's decision about a call, and forgets it. Returns undefined if no hits can be refunded after the call. */
+  /** Removes the guard's decision about a call, and returns it; undefined if nothing can be refunded after the call. */
   takeDecision(context: ExecutionContext): RateLimitDecision | undefined {
     if (!this.plans.of(context.getClass(), context.getHandler()).refunds) return undefined;
     const call = this.adapters.get(context.getType<string>())?.call(context);
@@ -112,8 +108,8 @@ export class RateLimitEnforcer {
   }
 
   /**
-   * Refunds the hits of a call that has ended, under the rules whose `count` excludes its outcome. Never rejects: if the refund
-   * fails, publishes an event.
+   * Refunds the hits of a call that has ended, under the rules that should not count it (option `count`). Never rejects: a failure is
+   * published as an event.
    *
    * @param failed true if the handler threw, or the HTTP status is 400 or above
    */
@@ -129,15 +125,15 @@ export class RateLimitEnforcer {
   }
 
   /**
-   * Returns the rules of a plan that apply to this kind of context. The module's rules are for requests. So they do not apply to
-   * delayed tasks, cron jobs and stream messages, unless the app has an adapter for that kind.
+   * Returns the rules that apply to this kind of context. The module's rules are meant for requests. They do not apply to delayed tasks,
+   * cron jobs and stream messages, unless the app has an adapter for that kind.
    */
   private rulesFor({ rules }: RoutePlan, kind: string): readonly NamedRule[] {
     if (!WORK_KINDS.has(kind) || this.adapters.has(kind)) return rules;
     return rules.filter((rule) => !this.options.rules.includes(rule));
   }
 
-  /** Returns the checks of a request; undefined if the request is refused because a rule finds no subject. */
+  /** Returns the rules of a request with their subjects; undefined if the request is refused because a rule finds no subject. */
   private async checksOf(
     rules: readonly NamedRule[],
     context: ExecutionContext,
@@ -146,7 +142,7 @@ export class RateLimitEnforcer {
   ): Promise<Check[] | undefined> {
     const evaluated = await Promise.all(rules.map((rule) => evaluateRule(rule, context, client)));
     const checks = evaluated.filter((check) => check !== undefined);
-    // `filter`, because `deniesUnknown` must report each rule without a subject; `some` would stop at the first one.
+    // `some` would stop at the first rule without a subject, but each of them must be reported.
     const denied = checks.filter(({ rule, subject }) => subject === UNKNOWN_SUBJECT && this.deniesUnknown(rule, kind));
     return denied.length > 0 ? undefined : checks;
   }
@@ -157,7 +153,7 @@ export class RateLimitEnforcer {
     return adapter.refusal(context, { decision, status, body });
   }
 
-  /** Reports that a rule finds no subject for a request. Returns true if the request is refused because of this. */
+  /** Reports that a rule finds no subject for a request. Returns true if the request must be refused for this reason. */
   private deniesUnknown(rule: NamedRule, kind: string): boolean {
     const denies = !rule.shadow && this.options.onUnknownSubject === 'deny';
     events.subjectUnknown.publish(() => ({ context: kind, rule: rule.name }));

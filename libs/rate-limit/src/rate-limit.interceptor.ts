@@ -4,13 +4,12 @@ import { provided } from '../../internal/src';
 import { RateLimitEnforcer } from './rate-limit.guard';
 
 /**
- * Refunds the hits of a call after its handler: under rules that count failures if the handler succeeded, and under rules that
- * count successes if the handler threw.
+ * Refunds the hits of a call whose result should not count (option `count` of a rule): of a success under rules that count failures, and of
+ * a failure under rules that count successes.
  *
- * The interceptor is for GraphQL fields, WebSocket messages and message patterns, which have no HTTP response of their own. For
- * an HTTP request the guard uses the status of the response, without this interceptor. If a rule of `@RateLimit()` has a `count`
- * other than `all`, `@RateLimit()` applies the interceptor. If a rule of the module has such a `count`, set `interceptor` of
- * RateLimitModule.
+ * The interceptor is for GraphQL fields, WebSocket messages and message patterns, which have no HTTP response of their own. For an HTTP
+ * request the guard uses the status of the response, without this interceptor. If a rule of `@RateLimit()` has a `count` other than `all`,
+ * `@RateLimit()` applies the interceptor. If a rule of the module has such a `count`, set `interceptor` of RateLimitModule.
  */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {
@@ -21,7 +20,7 @@ export class RateLimitInterceptor implements NestInterceptor {
     this.enforcer = provided(enforcer, new.target.name, 'RateLimitModule.forRoot({})');
   }
 
-  /** Runs the handler, and refunds the hits of the call if the outcome does not count. */
+  /** Runs the handler, and refunds the hits of the call if its result should not count. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const { enforcer } = this;
     const decision = enforcer.takeDecision(context);

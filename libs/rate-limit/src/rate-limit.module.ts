@@ -25,9 +25,7 @@ import { rateLimitScripts } from './rate-limit.scripts';
 import { RateLimitService } from './rate-limit.service';
 import { GuardedRoutes } from './rules/guarded-routes';
 
-/**
- * Settings that Nest needs before the options are known. For `forRootAsync`, pass them next to `useFactory`, not in its result.
- */
+/** Settings of RateLimitModule that Nest needs before it knows the options. With `forRootAsync`, write them next to `useFactory`. */
 export interface RateLimitModuleExtras extends ModuleExtras {
   /**
    * Applies RateLimitInterceptor to all handlers. Set it if a rule of the module has a `count` other than `all` and the app has
@@ -37,10 +35,10 @@ export interface RateLimitModuleExtras extends ModuleExtras {
   readonly interceptor?: boolean;
 }
 
-// The enforcer is exported, because Nest makes the guard and the interceptor in the app's modules, and both inject the enforcer.
+// Nest creates the guard and the interceptor in modules of the app, where both inject the enforcer, so it is exported, too.
 const EXPORTS = [RateLimitService, RateLimitGuard, RateLimitInterceptor, RateLimitEnforcer];
 
-/** Returns the providers that do not use the ScriptRegistry. */
+/** Returns the providers that do not need a ScriptRegistry. */
 function commonProviders(interceptor: boolean): Provider[] {
   return [
     {

@@ -10,7 +10,7 @@ import type { NamedRule, PolicyOptions, RateLimitRule, RedisErrorPolicy } from '
 
 export const RATE_LIMIT_OPTIONS = Symbol('luanest:rate-limit-options');
 
-/** Settings for calls to Redis: the longest wait, and what happens if Redis fails. */
+/** Options for calls to Redis: the longest wait, and what happens if Redis fails. */
 export interface RedisCallOptions extends PolicyOptions {
   /**
    * Longest time that one request waits for Redis, ms; integer from 1 to 60,000. After this time, `onRedisError` decides the
@@ -38,7 +38,7 @@ export interface RateLimitModuleOptions extends RedisCallOptions {
   /** Settings for the headers and bodies of HTTP responses. */
   readonly responses?: RateLimitResponseOptions;
   /**
-   * Adapters that connect the guard to more kinds of context. The key is the kind: the result of `context.getType()`, such as
+   * Adapters that connect the guard to further kinds of execution context. The key is the kind: the result of `context.getType()`, such as
    * `http`. An adapter for `http`, `graphql`, `ws` or `rpc` replaces the built-in adapter. Default: only the built-in adapters.
    */
   readonly contexts?: Readonly<Record<string, RateLimitContextAdapter>>;

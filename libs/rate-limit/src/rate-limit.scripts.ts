@@ -9,8 +9,8 @@ import {
 } from './scripts/generated';
 
 /**
- * Reply of `consume`, a flat list of integers. First: 1 if the request is allowed, otherwise 0. Second: time of the decision, us
- * since 1970. Then four integers per rule, see consume.lua.
+ * Reply of the script `consume`: 1 if the request is allowed, otherwise 0; the time of the decision, us since 1970; then four integers per
+ * rule (see consume.lua).
  */
 export type Consumed = readonly number[];
 

@@ -8,13 +8,13 @@ import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule } from './rules
 import type { NamedRule, RateLimitRule } from './rules/rule';
 
 type CallOptions = Pick<RateLimitCheck, 'cost' | 'limit'>;
-/** First argument of `consume` and `peek`: one rule, or a list of checks. */
+/** First argument of `consume` and `peek`: one rule, or a list of rules with their subjects. */
 type First = RateLimitRule | string | readonly RateLimitCheck[];
 
 const NO_OPTIONS: CallOptions = Object.freeze({});
-/** Maximum number of rules that the service remembers to show them in `luanest/console`. */
+/** Maximum number of rules to remember for `luanest/console`. */
 const MAX_KNOWN = 1_000;
-/** Maximum number of rules that one call of a script reads for `luanest/console`. */
+/** Maximum number of rules that one call reads for `luanest/console`. */
 const LOOK_RULES = 50;
 
 /**
@@ -29,7 +29,7 @@ export class RateLimitService {
 
   private readonly resolved = new WeakMap<RateLimitRule, NamedRule>();
   private readonly byName: ReadonlyMap<string, NamedRule>;
-  /** Rules of the module and of calls, by algorithm, window and name. */
+  /** Rules of the module and of calls so far, by algorithm, window and name. */
   private readonly known: Map<string, NamedRule>;
 
   constructor(
@@ -41,10 +41,10 @@ export class RateLimitService {
   }
 
   /**
-   * Checks a request against several rules. If no rule refuses, the request is counted under each rule that allows it. If a rule
-   * refuses, the request is counted under no rule. A shadow rule only counts, and never refuses. On a Cluster, if the checks have
-   * different subjects, hits of a refused request may be counted and then refunded. RateLimitGuard calls this method. Throws the
-   * same errors as the call with one rule.
+   * Checks a request against several rules. If no rule refuses, the request is counted under each rule that allows it. If a rule refuses,
+   * the request is counted under no rule. A shadow rule only counts, and never refuses. On a Cluster, hits of a refused request may be
+   * counted for a moment and then refunded, if the rules count different subjects. RateLimitGuard calls this method. Throws the same errors
+   * as the call with one rule.
    */
   consume(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision>;
   /**
@@ -81,10 +81,9 @@ export class RateLimitService {
   }
 
   /**
-   * Refunds the hits that were counted for a decision of this service or of RateLimitGuard. Hits that have expired are not
-   * refunded. The refund may be too small, but is never too large: hits of a fixed window are not refunded if two round trips to
-   * Redis take as long as the window. Only the first call for a decision refunds anything, even if that call fails or names only
-   * some of the rules.
+   * Refunds the hits that were counted for a decision of this service or of RateLimitGuard. Hits that have expired are not refunded. Nor
+   * are hits of a fixed window if two round trips to Redis take as long as the window. Only the first call for a decision refunds anything,
+   * even if that call fails or names only some of the rules.
    *
    * @param rules names of the rules to refund. Default: all rules of the decision
    * @returns number of refunded hits
@@ -101,8 +100,8 @@ export class RateLimitService {
   }
 
   /**
-   * Resets a subject under a rule: deletes its counter and its block, and forgets earlier blocks, which would make the next block
-   * longer.
+   * Resets a subject under a rule: deletes its counter and its block, and forgets its earlier blocks, so that the next block is short
+   * again.
    *
    * @returns true if Redis had any data of the subject under this rule
    * @throws InvalidInputError, InvalidOptionError as `consume` does; the errors of ScriptRegistry.run()
@@ -122,7 +121,7 @@ export class RateLimitService {
     await this.limiter.block(this.ruleOf(rule), checkSubject(subject), checkedMs);
   }
 
-  /** Returns the methods that `luanest/console` needs. */
+  /** Returns functions for `luanest/console`. */
   [CONSOLE](): RateLimitConsole {
     const { limiter } = this;
     return {
@@ -144,7 +143,7 @@ export class RateLimitService {
     };
   }
 
-  // Not `async`, because that would create one more promise for each call. An invalid call still returns a promise that rejects.
+  // An async method would create one more promise per call. For an invalid argument, the returned promise still rejects.
   private decide(
     first: First,
     subject: string | undefined,
@@ -204,7 +203,7 @@ export class RateLimitService {
 
 const input = new Checks('RateLimitService', (message) => new InvalidInputError(message));
 
-/** Returns true if RateLimitGuard made the checks. They are valid, so they are not checked again. */
+/** Returns true if the checks come from RateLimitGuard, so that they are valid. */
 function isChecked(checks: readonly unknown[]): checks is readonly Check[] {
   return checks[0] instanceof Check;
 }
@@ -214,7 +213,7 @@ function checkSubject(subject: string | undefined): string {
   return input.refuse('subject', subject, 'text of at least 1 character');
 }
 
-/** Returns the limit or cost that was passed to a call. @throws InvalidInputError if the value is missing or invalid */
+/** Returns a limit or a cost that was passed to a call. @throws InvalidInputError if the value is missing or invalid */
 function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | undefined): number {
   if (given !== undefined)
     return input.integer(option, given, 0, option === 'cost' ? MAX_HITS : mostHits(rule.algorithm));
@@ -223,10 +222,7 @@ function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | und
   );
 }
 
-/**
- * Returns the limit of a rule. If the limit is a function, returns the highest limit that is allowed: without a request the
- * function cannot be called.
- */
+/** Returns the limit of a rule. If the limit is a function, which needs a request, returns the highest possible limit. */
 function limitOf({ limit, algorithm }: NamedRule): number {
   return typeof limit === 'number' ? limit : mostHits(algorithm);
 }

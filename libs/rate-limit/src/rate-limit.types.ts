@@ -1,6 +1,6 @@
 import type { RateLimitAlgorithm, RateLimitRule } from './rules/rule';
 
-/** One rule that a request is checked against, and the subject (the client or user) whose hits the rule counts. */
+/** A rule for a request, and the subject (client or user) whose hits the rule counts. */
 export interface RateLimitCheck {
   /** A rule with a name, or the name of one of the module's rules. */
   readonly rule: RateLimitRule | string;
@@ -23,20 +23,20 @@ export interface RateLimitRuleDecision extends RateLimitPolicy {
   readonly algorithm: RateLimitAlgorithm;
   /** True if this rule allows the request. A shadow rule does not refuse the request, even if this is false. */
   readonly allowed: boolean;
-  /** True if the subject is blocked now. Then the rule does not allow any request of the subject, whatever `used` is. */
+  /** True if the subject is blocked now, so that the rule allows none of its requests, whatever `used` is. */
   readonly blocked: boolean;
   /** True if the rule only counts and never refuses. */
   readonly shadow: boolean;
   /** Number of hits that this request counts as. */
   readonly cost: number;
   /**
-   * Number of hits that count now. If this request was counted, its hits are included. If the source of the decision is `cache`,
-   * the number is from the time when Redis refused.
+   * Number of hits that count now, including those of this request if it was counted. For a cached refusal (source `cache`), the number at
+   * the time of that refusal.
    */
   readonly used: number;
   /**
-   * Number of hits that are still allowed now; 0 while the subject is blocked. If the source of the decision is `cache`, the
-   * number is from the time when Redis refused.
+   * Number of hits that are still allowed now; 0 while the subject is blocked. For a cached refusal (source `cache`), the number at the
+   * time of that refusal.
    */
   readonly remaining: number;
   /** Time until all hits have expired and no block is in force, ms. */
@@ -50,7 +50,7 @@ export interface RateLimitRuleDecision extends RateLimitPolicy {
   readonly retryAfterMs: number;
 }
 
-/** Parameters of a rule. The response header `RateLimit-Policy` is made from these parameters. */
+/** Settings of a rule that the header `RateLimit-Policy` shows. */
 export interface RateLimitPolicy {
   readonly name: string;
   readonly limit: number;
@@ -66,10 +66,9 @@ export interface RateLimitPolicy {
 export interface RateLimitDecision {
   readonly allowed: boolean;
   /**
-   * Origin of the decision. `redis`: Redis decided. `cache`: this process repeated a refusal of Redis that it has cached. `local`
-   * and `policy`: Redis failed, or Redis was not called because the circuit breaker was open. With `local`, this process decided
-   * by its own counters. With `policy`, the option `onRedisError` allowed or denied the request. `none`: no rule applied to the
-   * request.
+   * Origin of the decision. `redis`: Redis decided. `cache`: this process repeated a refusal of Redis that it has cached. `local` and
+   * `policy`: Redis failed, or the circuit breaker was open; then this process decided by its own counters (`local`), or `onRedisError`
+   * allowed or denied the request (`policy`). `none`: no rule applied to the request.
    */
   readonly source: 'redis' | 'cache' | 'local' | 'policy' | 'none';
   /**
@@ -88,9 +87,6 @@ export interface RateLimitDecision {
    * `cache`: only the rule that refuses. `local`: only the rules whose `onRedisError` is `local`. `policy` and `none`: no rule.
    */
   readonly rules: readonly RateLimitRuleDecision[];
-  /**
-   * Parameters of the rules in `rules`, without shadow rules. If the source is `cache`, the list also has the rules of the
-   * request that were not evaluated.
-   */
+  /** Settings of the rules in `rules`, without shadow rules. With the source `cache`, also those of the request's other rules. */
   readonly policies: readonly RateLimitPolicy[];
 }

@@ -1,13 +1,12 @@
-/** Base-2 logarithm of the number of entries of the table: FIRST_LOG2 at first, LAST_LOG2 at most. */
+/** The table has 2^FIRST_LOG2 entries at first, and 2^LAST_LOG2 at most. */
 const FIRST_LOG2 = 8;
 const LAST_LOG2 = 16;
 
 /**
- * Set of users whose period was full at their last call. ReadRecorder uses it only to choose which script to send first. So a wrong or
- * missing entry costs time, but changes no result.
+ * Remembers users who had used up their period at their last call. This only decides which script is called first, so a wrong or missing
+ * entry costs time, but changes no result.
  *
- * The set takes 1 KiB of memory, and up to 256 KiB for many users. If the hashes of two users collide, the later user replaces the
- * earlier one.
+ * The memory is 1 KiB, and up to 256 KiB for many users. If two users have the same hash, the later one replaces the earlier one.
  * See DECISIONS.md: look-first-for-full-users
  */
 export class CappedUsersHint {
@@ -16,7 +15,7 @@ export class CappedUsersHint {
   private collisions = 0;
 
   /**
-   * Returns true if the user's period was probably full at the last call of `note` for this user.
+   * Returns true if the user had probably used up this period at the last call.
    *
    * @param hash hash of the user id
    * @param mark hash of rule, zone and period
@@ -25,7 +24,7 @@ export class CappedUsersHint {
     return this.tags[this.slotOf(hash, mark)] === (hash ^ mark) >>> 0;
   }
 
-  /** Adds the user if the period is full, otherwise removes the user. The other parameters are those of `has`. */
+  /** Remembers the user if the period is full, otherwise forgets the user. The other parameters are those of `has`. */
   note(hash: number, mark: number, full: boolean): void {
     const [slot, tag] = [this.slotOf(hash, mark), (hash ^ mark) >>> 0];
     const held = this.tags[slot];
@@ -35,7 +34,7 @@ export class CappedUsersHint {
     if (held !== 0 && this.log2 < LAST_LOG2) this.countCollision();
   }
 
-  /** Counts a collision of hashes. After many collisions, an empty table of four times the size replaces the table. */
+  /** Counts that two users had the same hash. When this happens often, an empty table of four times the size replaces the table. */
   private countCollision(): void {
     this.collisions += 1;
     if (this.collisions < this.tags.length / 4) return;

@@ -8,7 +8,7 @@ export interface CivilRule {
   readonly weekStartsOn: number;
 }
 
-/** Starts of five successive periods, ms since 1970: the previous period, the current one, and the three after it. */
+/** Starts of five periods in a row, ms since 1970: of the previous one, the current one, and the three after it. */
 export type Bounds = readonly [number, number, number, number, number];
 
 const MINUTE_MS = 60_000;
@@ -16,15 +16,15 @@ const DAY_MS = 86_400_000;
 /** End of the period `total`: the latest instant that a Date can hold, ms since 1970. */
 export const END_OF_TIME_MS = 8_640_000_000_000_000;
 /**
- * Time in ms that is longer than the offset of any zone from UTC, and shorter than the time between two clock changes of a zone. A
- * search for an instant looks this far before and after.
+ * Time in ms that is longer than any time zone's offset from UTC, and shorter than the time between two clock changes. Searches look this
+ * far before and after.
  */
 const REACH_MS = 16 * 3_600_000;
 const ENDLESS: Bounds = [0, 1, END_OF_TIME_MS, END_OF_TIME_MS + 1, END_OF_TIME_MS + 2];
 
 const FIELDS = /^(\d+)\/(\d+)\/(\d+), (\d+):(\d+):(\d+)$/;
 
-/** Clock of a time zone. Computes the offset of the zone from UTC from the local time that `Intl.DateTimeFormat` returns. */
+/** Clock of a time zone. Finds its offset from UTC by comparing with the local time of `Intl.DateTimeFormat`. */
 class ZoneClock {
   private readonly format: Intl.DateTimeFormat;
 
@@ -42,7 +42,7 @@ class ZoneClock {
     });
   }
 
-  /** Returns the offset of the zone from UTC at an instant, ms. The instant plus the offset, read as UTC, is the local time. */
+  /** Returns the zone's offset from UTC at a time, ms: local time minus UTC. */
   offsetAt(instantMs: number): number {
     const fields = FIELDS.exec(this.format.format(instantMs));
     if (fields === null)
@@ -60,7 +60,7 @@ class ZoneClock {
     return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instantMs / 1_000) * 1_000;
   }
 
-  /** Returns the first instant at which the zone has this local time. If the clocks skip that time, returns the instant of the skip. */
+  /** Returns the first time at which clocks in the zone show this local time. If they skip it, returns the time of the skip. */
   firstInstantAt(localMs: number): number {
     const [before, after] = [this.offsetAt(localMs - REACH_MS), this.offsetAt(localMs + REACH_MS)];
     const early = localMs - before;
@@ -69,7 +69,7 @@ class ZoneClock {
     return this.offsetAt(late) === after ? late : this.transition(localMs, before);
   }
 
-  /** Returns the instant at which the clocks skip a local time. @param before offset from UTC before that instant, ms */
+  /** Returns the time at which clocks skip a local time. @param before offset from UTC before that, ms */
   private transition(localMs: number, before: number): number {
     let [low, high] = [localMs - REACH_MS, localMs + REACH_MS];
     while (high - low > 1) {
@@ -81,7 +81,7 @@ class ZoneClock {
   }
 }
 
-/** Returns the start of the k-th period since 1970, as local time in ms. */
+/** Returns the start of period number `k`, counted from 1970, as local time in ms. */
 function localStart(k: number, { period, weekStartsOn, dayStartsAtMinutes }: CivilRule): number {
   const startsAt = dayStartsAtMinutes * MINUTE_MS;
   if (period === 'day') return k * DAY_MS + startsAt;
@@ -90,7 +90,7 @@ function localStart(k: number, { period, weekStartsOn, dayStartsAtMinutes }: Civ
   return Date.UTC(1970, k, 1) + startsAt;
 }
 
-/** Returns the number k, counted from 1970, of the period that contains a local time. Inverse of `localStart`. */
+/** Returns the number of the period that contains a local time, counted from 1970. */
 function indexOf(localMs: number, { period, weekStartsOn, dayStartsAtMinutes }: CivilRule): number {
   const shifted = localMs - dayStartsAtMinutes * MINUTE_MS;
   const day = Math.floor(shifted / DAY_MS);
@@ -100,7 +100,7 @@ function indexOf(localMs: number, { period, weekStartsOn, dayStartsAtMinutes }: 
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-/** Computes the periods of one rule in one time zone. Caches the periods around the last instant. */
+/** Periods of one rule in one time zone. Caches those around the last time. */
 export class CivilCalendar {
   private readonly clock: ZoneClock;
   private bounds: Bounds = [0, 0, 0, 0, 0];
@@ -113,7 +113,7 @@ export class CivilCalendar {
     this.clock = new ZoneClock(timeZone);
   }
 
-  /** Returns the periods around an instant. The current period contains the instant, and begins at the second bound. */
+  /** Returns the periods around a time. The second bound is the start of the period that contains it. */
   around(instantMs: number): Bounds {
     if (this.rule.period === 'total') return ENDLESS;
     const { bounds } = this;
@@ -122,8 +122,7 @@ export class CivilCalendar {
 
   private compute(instantMs: number): Bounds {
     const k = indexOf(instantMs + this.clock.offsetAt(instantMs), this.rule);
-    // Ten starts are computed to find five. Near a clock change, `k` may be the period before or after the current one, and a zone may
-    // skip a whole day.
+    // Ten starts are computed to find five. Near a clock change, `k` may be the period before or after, and a zone may skip a whole day.
     const starts = [-4, -3, -2, -1, 0, 1, 2, 3, 4, 5].map((i) =>
       this.clock.firstInstantAt(localStart(k + i, this.rule)),
     );

@@ -28,13 +28,16 @@ function escaped(id: string): string {
   return PLAIN.test(id) ? id : encodeURIComponent(id);
 }
 
-/** Returns a grant's id: `<rule>:<start>:<seq>:<user>:<item>`, with the ids of user and item percent-encoded if necessary. */
+/**
+ * Returns the id of a grant (points for one item): `<rule>:<start>:<seq>:<user>:<item>`. The ids of user and item are percent-encoded if
+ * necessary.
+ */
 export function grantIdOf(rule: string, startsAtMs: number, seq: number, userId: string, itemId: string): string {
   return `${rule}:${startsAtMs}:${seq}:${escaped(userId)}:${escaped(itemId)}`;
 }
 
 /**
- * Parses a grant's id.
+ * Parses the id of a grant.
  *
  * @throws InvalidInputError for a value that is not a grant id
  */
@@ -62,11 +65,10 @@ function integerOf(text: string | undefined): number {
 }
 
 /**
- * Parses the fields of a ledger stream entry, as XRANGE and XREADGROUP return them.
+ * Parses an entry of a ledger stream, as XRANGE and XREADGROUP return it.
  *
  * @param fields names and values, alternating
- * @throws InvalidInputError for an entry that is not a row of a ledger. The message has the names of the fields that are
- *   missing or invalid, but not their values
+ * @throws InvalidInputError for any other entry. The message names the missing or invalid fields, but not their values
  */
 export function parseLedgerRow(fields: readonly string[]): LedgerRow {
   const row = new Map<string, string>();

@@ -3,7 +3,7 @@ import { CivilCalendar, type Bounds } from './civil-calendar';
 import type { ResolvedRewardRule } from './read-reward.options';
 
 const MAX_CALENDARS = 1_024;
-/** Periods around an instant, as times and as script arguments. See DECISIONS.md: period-is-kept-with-the-user */
+/** Periods around the current time, as numbers and as arguments of scripts. See DECISIONS.md: period-is-kept-with-the-user */
 export interface Periods {
   readonly bounds: Bounds;
   /** The argument `rule` of the scripts: settings of the rule, and bounds of the periods. */
@@ -16,7 +16,7 @@ export interface Periods {
   readonly mark: number;
 }
 
-/** Periods of one rule in one time zone. Caches the script arguments of the last periods. */
+/** Periods of one rule in one time zone, with cached arguments for scripts. */
 class RulePeriods {
   private last: Periods | undefined;
   private readonly calendar: CivilCalendar;
@@ -49,15 +49,12 @@ class RulePeriods {
   }
 }
 
-/**
- * Computes the periods of all rules and time zones around the current time of Redis' clock. Estimates this time from this process'
- * clock.
- */
+/** Finds the current periods of rules, by Redis' clock. It estimates this clock from the clock of this process. */
 export class RewardClock {
   private readonly periods = new Map<string, RulePeriods>();
   private readonly defaults = new Map<ResolvedRewardRule, RulePeriods>();
   private made = 0;
-  /** Estimate of Redis' clock minus this process' clock, ms. Updated only when Redis' clock was in none of the periods that were sent. */
+  /** Estimated difference: Redis' clock minus this process' clock, ms. It is corrected only when the periods sent to Redis were wrong. */
   private skewMs = 0;
 
   /**
@@ -67,7 +64,7 @@ export class RewardClock {
     return this.of(rule, timeZone).around(time.nowMs() + this.skewMs);
   }
 
-  /** Updates the estimate with the time that Redis returned. Returns the estimate: Redis' clock minus this process' clock, ms. */
+  /** Corrects the estimate by the time that Redis has returned. Returns the new difference, ms. */
   synchronize(redisNowMs: number): number {
     return (this.skewMs = redisNowMs - time.nowMs());
   }
@@ -85,7 +82,7 @@ export class RewardClock {
     const found = this.periods.get(key);
     if (found !== undefined) return found;
     const made = this.make(rule, timeZone);
-    // Each calendar has a formatter of Intl, which needs much memory, so their number is limited. All IANA zones of one rule fit.
+    // Each calendar has a formatter of Intl, which takes much memory. The limit is enough for all IANA zones of one rule.
     if (this.periods.size >= MAX_CALENDARS) this.periods.clear();
     this.periods.set(key, made);
     return made;

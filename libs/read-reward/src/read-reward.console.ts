@@ -9,14 +9,13 @@ export interface RewardItem {
   readonly grantId: string;
 }
 
-/** The view of ReadRewardService that `luanest/console` needs. */
+/** Reads rewards for `luanest/console`. */
 export interface RewardsConsole {
-  /** True if grants and refunds are written to the ledger's streams. */
+  /** True if grants and refunds are also written to ledger streams. */
   readonly ledger: boolean;
   rules(): readonly ResolvedRewardRule[];
   /**
-   * Reads a page of the items that count in a user's period, in no particular order. The page is empty if Redis has no period of the
-   * user.
+   * Returns a page of the items that count in a user's current period, in no particular order; an empty page for an unknown user.
    *
    * @param page `limit`: approximate number of items of a page; a user with fewer than 512 items gets all on one page; `cursor`:
    *   `nextCursor` of the page before

@@ -1,6 +1,6 @@
 import { LuanestError } from '../../internal/src';
 
-/** A call was sent four times, and Redis' clock was in none of the periods that were sent with the call. Nothing was granted. */
+/** Nothing was granted: the call was sent four times, and each time Redis' clock was outside the periods that were sent with it. */
 export class PeriodMissedError extends LuanestError {
   readonly code = 'PERIOD_MISSED';
 }

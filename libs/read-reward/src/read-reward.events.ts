@@ -11,7 +11,7 @@ export interface ReadRewardEvents {
     readonly points: number;
   };
 
-  /** A call of `refund` returned, also if nothing was refunded. */
+  /** A call of `refund` has returned, even if nothing was refunded. */
   readonly grantRefunded: {
     readonly rule: string;
     readonly status: RefundStatus;
@@ -20,12 +20,12 @@ export interface ReadRewardEvents {
   };
 
   /**
-   * Redis' clock was in none of the periods that this process sent with a call. This process then computes the periods from Redis'
-   * clock, and sends the call again, up to four times in all.
+   * Redis' clock was outside the periods that this process has sent with a call. The process then computes the periods by Redis' clock, and
+   * sends the call again, up to four times in all.
    */
   readonly periodMissed: {
     readonly rule: string;
-    /** Estimate of Redis' clock minus this process' clock when the reply came, ms. */
+    /** Estimated difference when the reply came: Redis' clock minus this process' clock, ms. */
     readonly skewMs: number;
   };
 }

@@ -1,13 +1,13 @@
 import type { KeySpace } from 'luanest/script-registry';
 
 /**
- * Names of keys in Redis. Users are sharded over a fixed number of hash tags (partitions). So many users share a slot, and there is a
- * fixed list of ledger streams. See DECISIONS.md: users-in-fixed-partitions
+ * Builds the Redis keys. Users are sharded over a fixed number of hash tags (partitions), each with one ledger stream.
+ * See DECISIONS.md: users-in-fixed-partitions
  */
 export class RewardKeys {
   private readonly tags: readonly ReturnType<KeySpace['tag']>[];
   private readonly states = new Map<string, readonly ((userId: string) => string)[]>();
-  /** Keys of the ledger's streams, one for each partition. */
+  /** Keys of the ledger streams, one for each partition. */
   readonly ledgers: readonly string[];
 
   constructor(space: KeySpace, partitions: number, rules: Iterable<string>) {
@@ -20,7 +20,7 @@ export class RewardKeys {
       );
   }
 
-  /** Returns the partition of a user. @param hash hash of the user id, by `spread` */
+  /** Returns the partition of a user. @param hash hash of the user id */
   partitionOf(hash: number): number {
     return hash % this.tags.length;
   }

@@ -23,6 +23,6 @@ const ReadRewardModuleBase = defineLuanestModule<
   }),
 });
 
-/** Module that provides ReadRewardService, which grants points for distinct items up to a limit for each period. `rules` is required. */
+/** Provides ReadRewardService, which grants points for distinct items, up to a limit per period. `rules` is required. */
 @Module({})
 export class ReadRewardModule extends ReadRewardModuleBase {}

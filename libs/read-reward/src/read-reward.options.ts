@@ -45,13 +45,13 @@ export interface ReadRewardModuleOptions {
    */
   readonly operationRetentionMs?: number;
   /**
-   * How long Redis keeps a stream of the ledger after its last entry, ms; integer of 60,000 to 10 years. If it is set, there is a
-   * ledger: each grant and each refund is also written to a stream. Default: no ledger.
+   * How long Redis keeps a stream of the ledger after its last entry, ms; integer of 60,000 to 10 years. With this option, each grant and
+   * each refund is also written to a ledger stream. Default: no ledger.
    */
   readonly ledgerRetentionMs?: number;
   /**
-   * Number of hash tags over which users are sharded; integer of 1 to 1,024. Do not change it while periods run: luanest would look
-   * for most users in other keys, and would not find the items that they have read. Default 16.
+   * Number of hash tags over which users are sharded; integer of 1 to 1,024. Do not change it while periods run, or luanest would not find
+   * the items that most users have read. Default 16.
    */
   readonly partitions?: number;
 }
@@ -62,11 +62,11 @@ export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints
   readonly capPoints: number;
   readonly dayStartsAtMinutes: number;
   /**
-   * True if the scripts `record` and `look` can run the rule: its period is a day, week or month, `dedupe` is `period`, and all items
-   * get the same points.
+   * True if the fast scripts `record` and `look` can handle the rule: its period is a day, week or month, `dedupe` is `period`, and all
+   * items get the same points.
    */
   readonly isPlain: boolean;
-  /** Maximum number of items that get all of `pointsPerItem` in one period: `limit`, or fewer if `capPoints` allows only fewer. */
+  /** Maximum number of items per period that get all of `pointsPerItem`: `limit`, or fewer because of `capPoints`. */
   readonly maxItems: number;
 }
 

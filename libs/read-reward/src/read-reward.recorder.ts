@@ -11,7 +11,7 @@ import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read
 import { lookUp, recordFully, recordRead, STATUSES, type Counted, type Recorded } from './read-reward.scripts';
 import type { RecordResult, RecordStatus } from './read-reward.types';
 
-/** Maximum number of times that a call is sent if Redis' clock is in none of the periods that were sent with it. */
+/** A call is sent at most this often, if Redis' clock is outside the periods that were sent with it. */
 export const MAX_TRIES = 4;
 
 const [DUPLICATE, CAPPED] = [2, 3];
@@ -24,14 +24,11 @@ interface CheckedRead {
   readonly timeZone: string | undefined;
 }
 
-/**
- * Records reads. Sends each read first to the cheapest script that can probably decide it. If this script cannot, sends the read to
- * another one.
- */
+/** Records that a user has read an item. Calls the cheapest script first that can probably decide, and another one if it could not. */
 export class ReadRecorder {
   private readonly cappedUsers = new CappedUsersHint();
 
-  /** @param token returns a token that no other call has */
+  /** @param token returns a text that identifies a call */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedReadRewardModuleOptions,
@@ -43,7 +40,7 @@ export class ReadRecorder {
   /**
    * Records one read.
    *
-   * @throws InvalidInputError for an unknown zone; PeriodMissedError after MAX_TRIES tries; the errors of
+   * @throws InvalidInputError for an unknown zone; PeriodMissedError if the call was sent MAX_TRIES times; the errors of
    *   ScriptRegistry.run()
    */
   record(read: CheckedRead): Promise<RecordResult> {
@@ -60,7 +57,7 @@ export class ReadRecorder {
     return this.decide(read, hash, partition, state, periods);
   }
 
-  /** Records a read of a user whose period was full at the last call. Usually one script call that only reads is enough. */
+  /** Records a read of a user who had used up the period at the last call. A script that only reads is then usually enough. */
   private look(
     read: CheckedRead,
     hash: number,
@@ -108,8 +105,8 @@ export class ReadRecorder {
     const { rule, userId, itemId, operationId } = read;
     const { ledgerMs, operationRetentionMs } = this.options;
     const ever = rule.dedupe === 'ever';
-    // The script needs four keys. For a key that this call does not use, pass the key of the state, because Redis checks the ACL for
-    // all keys of a call.
+    // The script always gets four keys. Keys that this call does not need are replaced by the key of the state, because Redis checks the
+    // permissions for all keys.
     return this.registry.run(recordFully, {
       keys: {
         state,
@@ -140,7 +137,7 @@ export class ReadRecorder {
     return resultOf(this.registry, read, periods.bounds, answer, answer.status);
   }
 
-  /** Sends a call again, up to MAX_TRIES - 1 times. Each time, it computes the periods from the time that Redis returned. */
+  /** Sends a call again, up to MAX_TRIES - 1 times, each time with the periods around the time that Redis has returned. */
   private async sendAgain(
     read: CheckedRead,
     sent: Periods,
@@ -171,7 +168,7 @@ function resultOf(
   return { status, points, used, remaining, resetsAtMs: endOrNull(bounds[1] + end), grantId };
 }
 
-/** Returns the result of a read in the current period of a rule with `isPlain`. */
+/** Returns the result of a read in the current period, for a rule that the fast scripts can handle. */
 function resultInCurrent(
   registry: ScriptRegistry,
   { rule, userId, itemId }: CheckedRead,
@@ -197,12 +194,12 @@ function publishRecorded(
   status: RecordStatus,
   points: number,
 ): void {
-  // Without this check, each call would create a function, even if nobody subscribes.
+  // Without subscribers, this check saves creating a function per call.
   if (!events.readRecorded.hasSubscribers) return;
   events.readRecorded.publish(() => ({ rule: rule.name, status, points }), registry);
 }
 
-/** Updates the estimate of Redis' clock after it was in none of the periods that were sent. Publishes the event `periodMissed`. */
+/** Corrects the estimate of Redis' clock after the periods that were sent were wrong, and publishes `periodMissed`. */
 export function synchronize(clock: RewardClock, rule: ResolvedRewardRule, redisNowMs: number): void {
   const skewMs = clock.synchronize(redisNowMs);
   events.periodMissed.publish(() => ({ rule: rule.name, skewMs }));

@@ -3,13 +3,12 @@ import { FREES_MEMORY } from '../../internal/src';
 import { itemsLua, lookLua, recordFullyLua, recordLua, refundLua, statusLua } from './scripts/generated';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
-/** Statuses of replies. A script returns the index in this array. */
+/** Statuses in replies. A script returns the index. */
 export const STATUSES = ['outside', 'rewarded', 'duplicate', 'capped'] as const;
 const REWARDED = 1;
 
-/** Reply of the script `record-fully`. */
 export interface Recorded {
-  /** `outside`: Redis' clock is in none of the periods that were sent to the script, and nothing was granted. */
+  /** Status of the read. `outside`: Redis' clock is outside the periods that were sent, so nothing was granted. */
   readonly status: RecordStatus | 'outside';
   readonly points: number;
   readonly used: number;
@@ -17,16 +16,13 @@ export interface Recorded {
   /** Number of the grant in the period; 0 if nothing was granted. */
   readonly seq: number;
   /**
-   * Start of the user's period, as ms since the start of the rule's current period. The user may still be in the period of an earlier
+   * Start of the user's period, in ms from the start of the rule's current period. They differ while the user is in a period of another
    * time zone.
    */
   readonly start: number;
-  /**
-   * End of the user's period, as ms since the start of the rule's current period. If the status is `outside`, the time of Redis' clock
-   * instead.
-   */
+  /** End of the user's period, in ms from the start of the rule's current period. If the status is `outside`, Redis' time instead. */
   readonly end: number;
-  /** Item that the result is about: the item of the first call with this operation id. */
+  /** Item of the result. A repeated operation id returns the item of its first call. */
   readonly itemId: string;
 }
 
@@ -36,17 +32,16 @@ function recorded([status, points, used, remaining, seq, start, end, itemId]: Ra
   return { status: STATUSES[status] as Recorded['status'], points, used, remaining, seq, start, end, itemId };
 }
 
-/** Reply of the script `record`. */
 export interface Counted {
-  /** Index in STATUSES. 0: this script cannot decide the call, and has written nothing. */
+  /** Index in STATUSES. 0: the script could not decide, and has written nothing. */
   readonly status: number;
-  /** Items that count in the period. */
+  /** Number of items that count in the period. */
   readonly used: number;
   /** Number of the grant in the period; 0 if nothing was granted. */
   readonly seq: number;
 }
 
-/** Factor by which `record` multiplies the number of refunds in its reply. Larger than the maximum number of items of a period. */
+/** `record` returns the number of refunds multiplied by this factor, which is larger than any number of items of a period. */
 const MAX_USED = 2 ** 20;
 
 function counted(reply: number): Counted {
@@ -119,7 +114,7 @@ export const readStatus = defineScript({
   ...statusLua,
   keys: ['state'],
   args: { rule: str },
-  // The script writes only a TTL that was lost. This needs hardly any memory, so the script may run when Redis is out of memory.
+  // Needs hardly any memory, because only a lost TTL is written. So the script may run when Redis is out of memory.
   flags: FREES_MEMORY,
   group: false,
   reply: ([open, points, used, remaining, end]: [number, number, number, number, number]) => ({

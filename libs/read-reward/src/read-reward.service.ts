@@ -20,8 +20,7 @@ export class ReadRewardService {
   private readonly keys: RewardKeys;
   private readonly clock = new RewardClock();
   private readonly recorder: ReadRecorder;
-  // Each call has a token. It is `o` and the operation id, or, without an operation id, a new id that begins with `c`. So the two
-  // kinds never collide.
+  // Each call has a token: `o` and the operation id, or `c` and a new id. The first letters keep the two kinds apart.
   private readonly callIds = new UniqueIds('c');
 
   constructor(
@@ -61,7 +60,7 @@ export class ReadRewardService {
   }
 
   /**
-   * Returns a user's points and remaining items: one row for each rule, in the order of the options. Grants nothing.
+   * Returns a user's points and remaining items, one row per rule. Grants nothing.
    *
    * @param timeZone IANA zone of the user. Default: the zone of the rule
    * @throws InvalidInputError for an invalid user id or an unknown zone; nothing was sent
@@ -74,8 +73,8 @@ export class ReadRewardService {
   }
 
   /**
-   * Takes back a grant while its period runs. A second call for the same grant changes nothing. The item of the grant can be rewarded
-   * again.
+   * Takes back the points of a grant while its period runs, so that the item can be rewarded again. A second call for the same grant
+   * changes nothing.
    *
    * @param grantId the `grantId` of a result with the status `rewarded`, or of a row of the ledger
    * @throws InvalidInputError for a value that is not a grant id, or for a rule that is not in the options
@@ -117,7 +116,7 @@ export class ReadRewardService {
     return [...this.keys.ledgers];
   }
 
-  /** For `luanest/console`. */
+  /** Returns functions for `luanest/console`. */
   [CONSOLE](): RewardsConsole {
     return {
       ledger: this.options.ledgerMs > 0,

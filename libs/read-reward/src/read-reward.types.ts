@@ -11,9 +11,9 @@ export interface RecordRead {
   /** Id of the item; 1 to 256 characters. */
   readonly itemId: string;
   /**
-   * Id of the operation, 1 to 256 characters. For `operationRetentionMs`, each call with the same rule, user and operation id returns
-   * the first result, even for another item. Default: none. Then the first result is returned only if ioredis itself sends the command
-   * again.
+   * Id of the operation, 1 to 256 characters. Within `operationRetentionMs`, each call with the same rule, user and operation id returns
+   * the first result, even for another item. Default: none; only a command that ioredis sends twice by itself then returns the first
+   * result.
    */
   readonly operationId?: string;
   /**
@@ -26,8 +26,7 @@ export interface RecordRead {
 /** Result of `record`. */
 export interface RecordResult {
   /**
-   * `rewarded`: points were granted. `duplicate`: the item was rewarded already, and this grant was not refunded. `capped`: the item
-   * is new, but the period is full.
+   * `rewarded`: points were granted. `duplicate`: the item has been rewarded already. `capped`: the item is new, but the period is full.
    */
   readonly status: RecordStatus;
   /** Points that were granted; 0 unless `status` is `rewarded`. */
@@ -61,9 +60,8 @@ export interface RewardStatus {
 /** Result of `refund`. */
 export interface RefundResult {
   /**
-   * `refunded`: this call refunded the grant. `already-refunded`: an earlier call did. `expired`: the period of the grant is over, or
-   * Redis has no period of the user. `unknown`: the user's period has no such grant. Perhaps it was refunded more than
-   * `operationRetentionMs` ago.
+   * `refunded`: this call refunded the grant. `already-refunded`: an earlier call did. `expired`: the period of the grant is over, or Redis
+   * has forgotten it. `unknown`: the user's period has no such grant; perhaps it was refunded more than `operationRetentionMs` ago.
    */
   readonly status: RefundStatus;
   /** Points that your app must take back from the user; 0 unless `status` is `refunded`. */

@@ -3,7 +3,7 @@ import { exchangeAdapter, type Exchange } from './http';
 type RequestLike = NonNullable<Exchange['request']>;
 type ResponseLike = NonNullable<Exchange['response']>;
 
-/** GraphQL context as Nest's drivers make it: with `req` and `res`, with `request` and `reply`, or with `reply` only. */
+/** GraphQL context, as the drivers for Nest make it: with `req` and `res`, with `request` and `reply`, or with `reply` only. */
 interface GraphqlContext {
   readonly req?: RequestLike;
   readonly request?: RequestLike;
@@ -11,7 +11,7 @@ interface GraphqlContext {
   readonly reply?: ResponseLike & { readonly request?: RequestLike };
 }
 
-/** Adapter of GraphQL resolvers. Several fields share one request, so `call` returns the `info` of the field. */
+/** Adapter for GraphQL resolvers. Several fields share one request, so `call` returns the `info` of the field. */
 export const graphqlAdapter = exchangeAdapter(
   (context) => {
     const { req, request, res, reply } = context.getArgByIndex<GraphqlContext | undefined>(2) ?? {};

@@ -24,17 +24,16 @@ function groupsOf(address: string): number[] | undefined {
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]+)\](?::\d+)?)$/;
 
 /**
- * Returns true for an address with a port or in brackets. Such text cannot identify a client, because each connection usually has
- * another port.
+ * Returns true for an address with a port or in brackets. Such a text cannot identify a client, whose port usually changes with each
+ * connection.
  */
 export function hasPort(address: string): boolean {
   return WITH_PORT.test(address);
 }
 
 /**
- * Returns the text that identifies the client of an address. For IPv4, and for IPv4 mapped into IPv6, the text is the IPv4 address.
- * For IPv6 it is the leading bits, because one client often has a whole network of addresses. Other text without a port is
- * returned unchanged.
+ * Returns a text that identifies the client with an address. For IPv4, also mapped into IPv6, this is the address. For IPv6, only the
+ * leading bits count, because a client often has a whole network of addresses. Any other text is returned unchanged.
  *
  * @param address address of the socket, or from a header of the proxy; a port and a zone such as `%eth0` are removed
  * @param ipv6Prefix number of leading bits of an IPv6 address that identify one client, 32 to 128
@@ -58,7 +57,7 @@ export function clientOf(address: string, ipv6Prefix: number): string {
   return `${cut.join(':')}/${ipv6Prefix}`;
 }
 
-/** Properties of a request that show whether the app trusts proxies. */
+/** Parts of a request that show if the app trusts proxies. */
 export interface ProxiedRequest {
   readonly ip?: unknown;
   /** Undefined on Fastify if `trustProxy` is not set. */
@@ -84,7 +83,7 @@ const FIX = {
     'function count clients by the address without port and brackets.',
 } as const;
 
-/** Logs warnings about the app's proxy settings and about addresses from proxies, each kind once. */
+/** Logs warnings about the app's proxy settings, and about addresses that proxies report, each kind once. */
 export class ProxyWarnings {
   private readonly logger = new Logger('RateLimit');
   private readonly logged = new Set<keyof typeof FIX>();
@@ -94,7 +93,7 @@ export class ProxyWarnings {
     const { ip } = request;
     if (typeof ip === 'string' && ip.includes(':') && hasPort(ip)) this.warn('port');
     if (request.headers?.['x-forwarded-for'] === undefined) return;
-    // All requests have the same setting, so only the first request with X-Forwarded-For is checked.
+    // The setting is the same for all requests, so the first one with X-Forwarded-For is enough.
     if (this.settingChecked) return;
     this.settingChecked = true;
     if (trustsNobody(request)) this.warn('untrusted');
@@ -118,10 +117,10 @@ function trustsNobody({ ips, app, server }: ProxiedRequest): boolean {
 const FORGED_CHAIN = Array.from({ length: 100 }, (_, i) => `192.0.2.${i + 1}`);
 
 /**
- * Returns true if the platform believes X-Forwarded-For from any proxy.
+ * Returns true if Express or Fastify believes X-Forwarded-For from any proxy.
  *
- * The setting cannot be read: Fastify does not show its setting, and the setting of Express may be a function. So this function
- * makes a copy of the request that came through 100 unknown proxies, and lets the platform compute the client's address.
+ * The setting itself cannot be read: Fastify hides it, and in Express it may be a function. So the function makes a copy of a request that
+ * came through 100 unknown proxies, and lets the platform compute the address of the client.
  */
 function trustsEverybody(request: object): boolean {
   const forged = {
@@ -134,18 +133,17 @@ function trustsEverybody(request: object): boolean {
   try {
     return (Object.create(request, own) as ProxiedRequest).ip === FORGED_CHAIN[0];
   } catch {
-    // The platform, or the app's trust function, cannot handle the copy. So nothing is known, and nothing is logged.
+    // The platform, or the app's own trust function, cannot handle the copy. Then nothing is known, and nothing is logged.
     return false;
   }
 }
 
-/** Properties of a request on Express and Fastify that the guard uses. */
 export interface RequestLike extends ProxiedRequest {
   readonly socket?: { readonly remoteAddress?: string };
   readonly res?: ResponseLike;
 }
 
-/** Properties of a response that the guard uses. Express' response has `setHeader`, Fastify's reply has `header`. */
+/** Parts of a response that the guard uses. Express has `setHeader`, Fastify has `header`. */
 interface ResponseLike {
   setHeader?(name: string, value: string): unknown;
   getHeader?(name: string): unknown;
@@ -153,7 +151,7 @@ interface ResponseLike {
   header?(name: string, value: string): unknown;
   readonly headersSent?: boolean;
   readonly sent?: boolean;
-  /** Node's response, in Fastify's reply; undefined on Express. */
+  /** Node's response, on Fastify; undefined on Express. */
   readonly raw?: NodeResponse;
 }
 
@@ -162,7 +160,7 @@ interface NodeResponse {
   once?(event: 'finish', listener: () => void): unknown;
 }
 
-/** Request and response of a context, if it has them. */
+/** Request and response of an execution context, if it has them. */
 export interface Exchange {
   readonly request: RequestLike | undefined;
   readonly response: ResponseLike | undefined;
@@ -172,7 +170,7 @@ export interface Exchange {
  * Makes an adapter for contexts that belong to an HTTP request.
  *
  * @param exchangeOf returns the request and the response of a context
- * @param callOf the method `call` of the adapter
+ * @param callOf becomes the method `call` of the adapter
  */
 export function exchangeAdapter(
   exchangeOf: (context: ExecutionContext) => Exchange,
@@ -181,7 +179,7 @@ export function exchangeAdapter(
   return {
     address(context) {
       const { request } = exchangeOf(context);
-      // Express and Fastify compute `ip` at each access, so it is read only once.
+      // Express and Fastify compute `ip` at each access, so it is read once.
       const ip = request?.ip;
       return typeof ip === 'string' && ip !== '' ? ip : request?.socket?.remoteAddress;
     },
@@ -200,13 +198,12 @@ export function exchangeAdapter(
   };
 }
 
-/** HTTP or HTTPS server of an app. A custom HTTP adapter may have another object. */
 export type HttpServer = Partial<Pick<EventEmitter, 'on'>>;
 
 // See DECISIONS.md: addresses-are-read-early
 /**
- * Reads the address of each connection when the connection begins, because Node remembers an address that was read. If a client
- * hangs up before its request reaches the guard, the request still counts under the address of the client.
+ * Makes Node remember the address of each connection, by reading it when the connection begins. Then a request still counts under the
+ * address of its client if that client hangs up before the guard runs.
  */
 export function keepAddresses(server: HttpServer | undefined): void {
   const read = (socket: { readonly remoteAddress?: string }): void => void socket.remoteAddress;
@@ -223,7 +220,7 @@ export const httpAdapter: RateLimitContextAdapter = {
     }),
     (context) => context.getArgByIndex<object | undefined>(0),
   ),
-  // The outcome is the status of the response that was sent. See DECISIONS.md: outcome-is-the-status-at-finish
+  // The status that was sent decides if the request has failed. See DECISIONS.md: outcome-is-the-status-at-finish
   onSent(context, sent) {
     const response = context.getArgByIndex<(ResponseLike & NodeResponse) | undefined>(1);
     const node = response?.raw ?? response;

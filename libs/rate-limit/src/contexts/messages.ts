@@ -5,8 +5,8 @@ import type { RateLimitContextAdapter } from './context-adapter';
 type ExceptionClass = new (error: object) => Error;
 
 function loadWsException(): ExceptionClass {
-  // @nestjs/websockets is an optional peer dependency. An `import`, or in a bundle a `require` outside of `try`, would force
-  // every app to install it.
+  // An app need not install @nestjs/websockets. A static import would make it mandatory, and for a bundler, so would a `require` outside of
+  // `try`.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/websockets') as { WsException: ExceptionClass }).WsException;
@@ -18,7 +18,7 @@ function loadWsException(): ExceptionClass {
   }
 }
 
-/** Looks at the arguments of a context at the given indexes. Returns the first that is an object; undefined if none is. */
+/** Returns the first object among the arguments at these indexes; undefined if none of them is an object. */
 function objectAt(context: ExecutionContext, ...indexes: readonly number[]): object | undefined {
   for (const index of indexes) {
     const value: unknown = context.getArgByIndex(index);
@@ -38,8 +38,8 @@ interface ClientLike {
 }
 
 /**
- * Adapter of WebSocket gateways. `call` returns the payload of the message. If the payload is not an object, `call` returns the
- * client, which all messages of this client share.
+ * Adapter for WebSocket gateways. `call` returns the payload of the message, or the client if the payload is not an object. All messages of
+ * a client share the latter.
  */
 export const wsAdapter: RateLimitContextAdapter = {
   address(context) {
@@ -50,12 +50,12 @@ export const wsAdapter: RateLimitContextAdapter = {
   call: (context) => objectAt(context, 1, 0),
 };
 
-/** Nest's context of the TCP transport, which has the socket. Other transports show no address. */
+/** Context of Nest's TCP transport, which has the socket. Other transports show no address. */
 interface RpcContextLike {
   getSocketRef?(): { readonly netSocket?: Socket; readonly socket?: Socket };
 }
 
-/** Adapter of message and event patterns of microservices. */
+/** Adapter for message and event patterns of microservices. */
 export const rpcAdapter: RateLimitContextAdapter = {
   address(context) {
     const socket = context.getArgByIndex<RpcContextLike | undefined>(1)?.getSocketRef?.();

@@ -1,9 +1,6 @@
 import type { RateLimitAlgorithm } from '../rules/rule';
 
-/**
- * Input of an algorithm: the numbers of one check (one rule for one request; see `capacityOf`), and the present time, us since
- * 1970.
- */
+/** Input of an algorithm: the numbers of one rule for one request, and the present time, us since 1970. */
 export interface AlgorithmInput {
   readonly limit: number;
   readonly windowMs: number;
@@ -12,10 +9,7 @@ export interface AlgorithmInput {
   readonly nowUs: number;
 }
 
-/**
- * State of a subject (the counted client or user) under a rule. An algorithm ignores a state whose `kind` is another
- * algorithm.
- */
+/** Counter of one subject (the client or user that is counted) under one rule. An algorithm ignores the state of another algorithm. */
 export type State =
   | { readonly kind: 'fixed-window'; readonly count: number; readonly endsMs: number }
   | { readonly kind: 'sliding-window'; readonly last: number; readonly current: number; readonly previous: number }
@@ -23,7 +17,8 @@ export type State =
   | Bucket;
 
 /**
- * Level of a token bucket (its hits that have not drained) just before a charge. A refund is computed from these levels.
+ * Level of a token bucket just before a request was counted. A refund is computed from these levels. The level is the number of hits that
+ * have not drained yet.
  * See DECISIONS.md: token-bucket-keeps-lows
  */
 interface Low {
@@ -35,36 +30,35 @@ interface Bucket {
   readonly kind: 'token-bucket';
   readonly level: number;
   readonly us: number;
-  /** Instant at which the bucket was last empty, us. */
+  /** Time at which the bucket was last empty, us. */
   readonly emptyUs: number;
-  /** Levels before the last charges, newest first. */
+  /** Levels just before the last counted requests, newest first. */
   readonly lows: readonly Low[];
 }
 
 const MAX_LOWS = 8;
 
-/** Times of a verdict, ms, as in Verdict. */
 interface Times {
   readonly resetMs: number;
   readonly nextMs: number;
 }
 
-/** Result of an algorithm for a check: hits and times now, and a function that charges the cost. */
+/** Result of looking at a request with an algorithm: hits and times now, and a function that counts the request. */
 export interface Look extends Times {
   readonly used: number;
   readonly retryMs: number;
-  /** Returns the state after the charge, and the times of this state. Does not store the state. */
+  /** Returns the state and the times after the request is counted. Does not store the state. */
   charge(): { readonly state: State } & Times;
 }
 
-/** An algorithm that counts hits. It computes the same results as the Lua file of the same name. */
+/** An algorithm that counts hits. Must give the same results as the Lua file of the same name. */
 interface Algorithm {
-  /** Evaluates a check and charges nothing. */
+  /** Returns the present hits and times for a request, without counting it. */
   look(state: State | undefined, input: AlgorithmInput): Look;
   /**
-   * Returns the refunded hits, and the state without these hits; the state may be undefined if no hits are left.
+   * Takes back hits of a request. Returns the number of these hits, and the state without them; undefined if no hits are left.
    *
-   * @param charge number that identifies the charge, see `chargeOf`
+   * @param charge number that identifies the counted request, see `chargeOf`
    */
   refund(state: State | undefined, input: AlgorithmInput, charge: number): { state: State | undefined; given: number };
 }
@@ -185,16 +179,16 @@ function msToDrain(hits: number, { limit, windowMs }: AlgorithmInput): number {
   return limit > 0 ? Math.min(1e13, Math.max(0, Math.ceil((hits * windowMs) / limit))) : windowMs;
 }
 
-/** Returns the time until the number of allowed hits rises, ms; 0 if no hit counts. */
+/** Returns the time until more hits are allowed, ms; 0 if no hit counts. */
 function msToNext(level: number, input: AlgorithmInput): number {
   const used = Math.min(input.capacity, Math.ceil(level - 1e-9));
   return used > 0 ? Math.max(1, msToDrain(level - used + 1, input)) : 0;
 }
 
-/** Creates a Low. Rounds the level down, as token-bucket.lua does. */
+/** Notes a level of the bucket, rounded down as in token-bucket.lua. */
 const lowOf = (us: number, level: number): Low => ({ us, level: Math.floor(level * 1e4) / 1e4 });
 
-/** Adds the level before a charge to the lows, as `with_low` in token-bucket.lua does. */
+/** Adds the level just before a request was counted, as `with_low` in token-bucket.lua does. */
 function withLow(lows: readonly Low[], us: number, level: number): readonly Low[] {
   const below = lows.findIndex((low) => low.level < level);
   const kept = below === -1 ? [] : lows.slice(below);
@@ -228,7 +222,7 @@ const tokenBucket: Algorithm = {
     const bucket = bucketOf(state, input);
     if (chargedUs < bucket.emptyUs) return { state, given: 0 };
     const since = bucket.lows.filter(({ us }) => us > chargedUs);
-    // The refund is at most the lowest level since the charge. The comments in token-bucket.lua explain why.
+    // At most the lowest level since the request was counted can be refunded. The comments in token-bucket.lua explain why.
     const least = since.map(({ us, level }) => Math.max(level, cost - drainedIn(us - chargedUs, input)));
     const given = Math.min(bucket.level, cost, ...least);
     if (given <= 0) return { state, given: 0 };

@@ -3,8 +3,8 @@ import type { RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from '
 import type { NamedRule } from '../rules/rule';
 
 /**
- * One rule that applies to one request. The functions of the rule were called already, so `limit` and `cost` are numbers.
- * RateLimitService trusts objects of this class, and does not check their fields again.
+ * One rule for one request. The functions of the rule were called already, so `limit` and `cost` are numbers. RateLimitService does not
+ * check the fields of this class again.
  */
 export class Check {
   /**
@@ -36,78 +36,70 @@ export function subjectPart(subject: string): string {
 }
 
 /**
- * Returns an id for a rule and a subject, for maps in this process. Two rules have the same id for a subject only if they share
- * counters. Long subjects are hashed, so that the id stays short.
+ * Returns a short id for a rule and a subject, for maps in this process. Two rules have the same id for a subject only if they share its
+ * counter.
  */
 export function memoryId({ algorithm, name, windowMs }: NamedRule, subject: string): string {
   return `${algorithm}:${windowMs}:${name.length}:${name}:${subjectPart(subject)}`;
 }
 
-/** Span of time in which a call to Redis was made, by this process's monotonic clock, ms. */
+/** Time before and after a call to Redis, by the monotonic clock of this process, ms. */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** Outcome of one check. */
+/** Result of one rule for one request. */
 export interface Verdict {
   readonly check: Check;
-  /** 0 allowed, 1 over the limit, 2 blocked. */
+  /** 0: allowed. 1: over the limit. 2: blocked. */
   readonly verdict: number;
-  /** Number of hits that count now. If this request was charged, its hits are included. */
+  /** Number of hits that count now, including those of this request if it was counted. */
   readonly used: number;
   /** Time until all hits have expired and no block is in force, ms. */
   readonly resetMs: number;
   /**
-   * Time until the request may be allowed, ms; 0 if it is allowed now. If the cost exceeds the capacity, the request is never
-   * allowed, but the number is finite. `neverPasses` returns true in this case.
+   * Time until the request may be allowed, ms; 0 if it is allowed now. Finite even if the request is never allowed, because its cost
+   * exceeds the capacity (see `neverPasses`).
    */
   readonly retryMs: number;
-  /** Time until the number of allowed hits rises, ms; 0 if no hit counts. If this check refuses, the same as `retryMs`. */
+  /** Time until more hits are allowed, ms; 0 if no hit counts. The same as `retryMs` for a refusal. */
   readonly nextMs: number;
   /**
-   * Time of the decision by the clock of the limiter (Redis or this process), us since 1970. A Span if the script did not read
-   * the clock.
+   * Time of the decision by the clock of Redis or of this process, us since 1970. If the script did not read the clock, the time before and
+   * after the call.
    */
   readonly at: number | Span;
 }
 
-/** Time limit of one decision, for all of its calls to Redis together. */
+/** Time limit of one decision, which may take several calls to Redis. */
 export interface Budget {
-  /** Time at which the decision began, by the monotonic clock of the limiter, ms. */
+  /** Start of the decision by the monotonic clock, ms. */
   readonly calledAtMs: number;
-  /** When the decision began, by `performance.now()`, ms. ScriptRegistry counts the deadline of each call from this time. */
+  /** Start of the decision by `performance.now()`, ms, from which ScriptRegistry counts deadlines. */
   readonly startedAtMs: number;
-  /** Longest duration from `startedAtMs`, ms. */
+  /** Longest time from the start until the decision, ms. */
   readonly deadlineMs: number;
 }
 
 /** Counts hits, in Redis or in this process. */
 export interface Limiter {
-  /** ScriptRegistry of the app; undefined for counters of this process. */
+  /** ScriptRegistry whose Redis has the counters; undefined for counters in this process. */
   readonly registry?: object;
   /**
-   * Decides all checks of a request. Charges the request (adds its cost to the counter) under each rule that allows it. If a rule
-   * other than a shadow rule refuses, charges nothing, or tries to refund what was charged. If `charge` is false, charges
-   * nothing. Returns the verdicts in the order of the checks.
+   * Decides a request under all of its rules, and counts it under each rule that allows it. If a rule refuses that is not a shadow rule,
+   * counts nothing, or tries to refund what was counted. With `charge` false, counts nothing. Returns the results in the order of `checks`.
    */
   consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<readonly Verdict[]>;
-  /**
-   * Refunds charged hits that have not expired. Returns the number of refunded hits of each verdict, in the order of `charged`.
-   */
+  /** Takes back counted hits that have not expired. Returns their number for each item of `charged`. */
   refund(charged: readonly Verdict[], deadlineMs: number): Promise<number[]>;
-  /**
-   * Deletes the counter and the block of a subject, and forgets its earlier blocks. Returns true if there was anything to delete.
-   */
+  /** Deletes the counter and the block of a subject, and forgets its earlier blocks. Returns true if there was anything to delete. */
   reset(rule: NamedRule, subject: string, deadlineMs: number): Promise<boolean>;
   /** Blocks a subject for `blockMs` from now, and deletes its counter. */
   block(rule: NamedRule, subject: string, blockMs: number, deadlineMs: number): Promise<void>;
 }
 
-/**
- * Returns the maximum number of hits that a rule allows at once: `burst` for `token-bucket`, the limit for other algorithms.
- * Returns 0 if the limit is 0.
- */
+/** Returns the maximum number of hits that a rule allows at once: `burst` for `token-bucket`, otherwise the limit; 0 if the limit is 0. */
 export function capacityOf({ rule, limit }: Pick<Check, 'rule' | 'limit'>): number {
   return limit === 0 ? 0 : (rule.burst ?? limit);
 }
@@ -117,10 +109,7 @@ export function neverPasses(check: Check): boolean {
   return check.cost > capacityOf(check);
 }
 
-/**
- * Returns how long after the end of a block the next block is longer because of it, ms; 0 if all blocks of the rule have the same
- * length.
- */
+/** Returns how long an ended block makes the next one longer, ms; 0 if all blocks of the rule have the same length. */
 export function blockMemoryMs({ blockMs, maxBlockMs }: NamedRule): number {
   return maxBlockMs > blockMs ? maxBlockMs : 0;
 }
@@ -141,9 +130,8 @@ const DRIFT = 0.001;
 const ROUNDING_MS = 2;
 
 /**
- * Returns the number that identifies charged hits for a refund. For a fixed window this is the end of the window, ms since 1970,
- * because the windows of a subject end at different times. For other algorithms it is the time of the charge, us since 1970.
- * Returns undefined if the script did not read the clock. Use `endOfCharged` in this case.
+ * Returns the number by which a refund finds the counted hits. For a fixed window, this is its end, ms since 1970; for other algorithms,
+ * the time of the decision, us since 1970. Undefined if the script did not read the clock; then use `endOfCharged`.
  */
 export function chargeOf({ check, at, resetMs }: Verdict): number | undefined {
   if (typeof at !== 'number') return undefined;
@@ -151,16 +139,15 @@ export function chargeOf({ check, at, resetMs }: Verdict): number | undefined {
 }
 
 /**
- * Returns the end of the fixed window that was charged, as a negative number of ms since 1970; undefined if that window has ended
+ * Returns the end of the fixed window in which hits were counted, as a negative number of ms since 1970; undefined if that window has ended
  * or cannot be identified. The minus sign shows refund.lua that the end was found by reading the present window.
  *
- * This process has measured when the charge and the later reading of the present window began and ended. So it knows the time
- * between the two, except for the duration of the two round trips. From this it computes how much time the charged window must
- * have left at the reading. A later window of the subject ends at least `windowMs` later. If the round trips took that long, the
- * two windows cannot be distinguished, and the result is undefined.
+ * This process knows the time between counting and reading, except for the two round trips. So it knows how much time the window in
+ * question must have left. A later window ends at least `windowMs` later. If the round trips took that long, the two cannot be
+ * distinguished.
  *
- * @param present verdict of a peek, which has read the present window
- * @param reading span of time in which `present` was read
+ * @param present result of reading the present window
+ * @param reading time before and after this reading
  */
 export function endOfCharged(charged: Verdict, present: Verdict, reading: Span): number | undefined {
   const charging = charged.at as Span;
@@ -173,7 +160,7 @@ export function endOfCharged(charged: Verdict, present: Verdict, reading: Span):
   return -(Math.floor((present.at as number) / 1_000) + leftMs);
 }
 
-/** A decision that remembers which hits it charged, so that these hits can be refunded once. */
+/** A decision that remembers which hits it has counted, so that they can be refunded once. */
 export class Decision implements RateLimitDecision {
   readonly allowed: boolean;
   readonly reason: RateLimitDecision['reason'];
@@ -184,8 +171,8 @@ export class Decision implements RateLimitDecision {
 
   /**
    * @param charged false for a peek; otherwise true, even if the request is refused
-   * @param denied true if the policy `deny` refuses the request, whatever the verdicts are
-   * @param requested all checks of the request. Default: those of the verdicts
+   * @param denied true if Redis failed and `onRedisError` refuses the request, whatever the results are
+   * @param requested all rules of the request. Default: those with a result
    */
   constructor(
     readonly source: RateLimitDecision['source'],
@@ -202,7 +189,7 @@ export class Decision implements RateLimitDecision {
     this.reason = denied ? 'redis-error' : allowed ? undefined : reasonOf(verdicts);
   }
 
-  /** One decision per verdict. They are made at the first access, because many callers read only `allowed`. */
+  /** Decisions of the rules. They are made at the first access, because many callers only read `allowed`. */
   get rules(): readonly RateLimitRuleDecision[] {
     return (this.#rules ??= this.#verdicts.map(ruleDecision));
   }
@@ -215,22 +202,21 @@ export class Decision implements RateLimitDecision {
     });
   }
 
-  /** Returns a plain object for JSON.stringify, which does not see the getters of this class. */
+  /** JSON.stringify does not see the getters of this class, so this method returns a plain object. */
   toJSON(): RateLimitDecision {
     const { allowed, source, reason, retryAfterMs, rules, policies } = this;
     return { allowed, source, reason, retryAfterMs, rules, policies };
   }
 
-  /** Makes a decision without verdicts, for a request without rules or for the policy `allow` or `deny`. */
+  /** Creates a decision without results: for a request without rules, or if Redis failed and `onRedisError` is `allow` or `deny`. */
   static without(source: 'policy' | 'none', allowed: boolean): Decision {
     return new Decision(source, [], false, !allowed);
   }
 
   /**
-   * Returns the verdicts whose hits a decision has charged, so that these hits can be refunded. A second call returns an empty
-   * array.
+   * Returns the results whose hits a decision has counted, to refund them. A second call returns an empty array.
    *
-   * @param wanted selects checks. Default: all
+   * @param wanted selects rules. Default: all
    */
   static takeCharged(decision: RateLimitDecision, wanted: (check: Check) => boolean = () => true): readonly Verdict[] {
     if (!(decision instanceof Decision) || !decision.#charged) return [];

@@ -2,11 +2,10 @@ import { Logger } from '@nestjs/common';
 import { thrownText } from '../../../internal/src';
 import type { RedisErrorPolicy } from '../rules/rule';
 
-/** Number of failures in a row after which the fallback is logged. A single late reply is not logged. */
+/** Number of failures in a row before a line is logged, because a single late reply may be harmless. */
 const FAILURES = 2;
 /**
- * Time without a failure that must pass before a reply of Redis ends the fallback, ms. So if failures alternate with replies,
- * only one fallback is logged.
+ * Redis counts as working again when this time has passed without a failure, ms. So failures that alternate with replies are logged once.
  */
 const QUIET_MS = 1_000;
 
@@ -16,7 +15,7 @@ const EFFECTS: Readonly<Record<RedisErrorPolicy, string>> = {
   deny: 'all requests are refused',
 };
 
-/** Logs a warning when this process begins to decide rate limits without Redis, and a message when Redis decides them again. */
+/** Logs when this process begins to decide rate limits without Redis, and when Redis decides them again. */
 export class FallbackLog {
   private readonly logger = new Logger('RateLimit');
   private failures = 0;
@@ -26,7 +25,7 @@ export class FallbackLog {
   /** @param now monotonic clock, ms */
   constructor(private readonly now: () => number) {}
 
-  /** Notes a request that Redis did not decide. */
+  /** Called for each request that was decided without Redis. */
   failed(policy: RedisErrorPolicy, error: unknown): void {
     this.failures += 1;
     this.lastFailureMs = this.now();
@@ -37,7 +36,7 @@ export class FallbackLog {
     );
   }
 
-  /** Notes a request that Redis decided. */
+  /** Called for each request that Redis has decided. */
   succeeded(): void {
     if (this.failures === 0 || (this.active && this.now() - this.lastFailureMs < QUIET_MS)) return;
     this.failures = 0;

@@ -11,7 +11,7 @@ import {
 } from './decision';
 import { ALGORITHMS, type AlgorithmInput, type Look, type State } from './algorithms';
 
-/** State of one subject (the counted client or user) under one rule. */
+/** Counter of one subject (the client or user that is counted) under one rule. */
 interface Entry {
   state: State | undefined;
   blockedUntilMs: number;
@@ -25,10 +25,7 @@ interface Judged {
   readonly verdict: Verdict;
 }
 
-/**
- * Counts hits in the memory of this process, for the policy `local`. Tests compare the decisions of the Lua scripts with the
- * decisions of this class.
- */
+/** Counts hits in the memory of this process, for `onRedisError: 'local'`. Tests compare its decisions with those of the Lua scripts. */
 export class MemoryLimiter implements Limiter {
   private readonly entries = new Map<string, Entry>();
 
@@ -102,7 +99,7 @@ export class MemoryLimiter implements Limiter {
       if (rule.freshAfterBlock) entry.state = undefined;
     }
     const blockedMs = Math.max(0, entry.blockedUntilMs - nowMs);
-    // With `freshAfterBlock`, a new window begins after the block, so only the block counts.
+    // With `freshAfterBlock`, a new window begins after the block, so until then only the block matters.
     const fresh = blockedMs > 0 && rule.freshAfterBlock === true;
     retryMs = Math.max(fresh ? 0 : retryMs, blockedMs);
     const verdict = {
@@ -117,7 +114,7 @@ export class MemoryLimiter implements Limiter {
     return { entry, look, verdict };
   }
 
-  /** Returns the entry of a rule and a subject, and creates it if it is missing. Marks the entry as the most recently used. */
+  /** Returns the counter of a rule and a subject, and creates it if necessary. It becomes the most recently used one. */
   private entryOf(rule: NamedRule, subject: string): Entry {
     const id = memoryId(rule, subject);
     const entry = this.entries.get(id) ?? { state: undefined, blockedUntilMs: 0, strikes: 0, strikesUntilMs: 0 };
@@ -146,6 +143,6 @@ function inputOf(check: Check, nowUs: number): AlgorithmInput {
 }
 
 function rounded(used: number): number {
-  // Math.ceil(-1e-9) is -0. Math.max turns -0 into 0.
+  // Math.max makes 0 of the -0 that Math.ceil returns for -1e-9.
   return Math.max(0, Math.ceil(used - 1e-9));
 }

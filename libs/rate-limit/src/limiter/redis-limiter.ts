@@ -25,8 +25,8 @@ import {
 } from './decision';
 
 /**
- * Makes the Redis keys of rules and subjects. All keys of a subject have the same hash tag, so one script can use them on a
- * Cluster. The hash tags are distributed evenly over the slots.
+ * Builds the Redis keys for rules and subjects. All keys of a subject have the same hash tag, so that one script can use them on a Cluster.
+ * The tags are distributed evenly over the hash slots.
  */
 export class LimiterKeys {
   readonly tags: readonly string[];
@@ -40,7 +40,7 @@ export class LimiterKeys {
     this.tags = evenTags(count);
   }
 
-  /** Returns the object with the parts that all calls of a rule share. The object is made at the first call of the rule. */
+  /** Returns what all calls of a rule share. Created at the first call. */
   of(rule: NamedRule): RuleInRedis {
     const known = this.rules.get(rule);
     if (known !== undefined) return known;
@@ -49,7 +49,7 @@ export class LimiterKeys {
     return made;
   }
 
-  /** Returns the index of a subject's hash tag. If subjects have the same index, one call of a script can decide their checks. */
+  /** Returns the index of a subject's hash tag. One call of a script can decide all rules for subjects with the same index. */
   tagOf(subject: string): number {
     return this.tags.length === 1 ? 0 : spread(subject) % this.tags.length;
   }
@@ -63,12 +63,11 @@ export class LimiterKeys {
   }
 }
 
-/** Parts of calls to Redis that are the same for all calls of one rule, such as key prefixes. */
+/** Data that all calls to Redis for one rule share, such as key prefixes. */
 export class RuleInRedis {
   /**
-   * Highest limit that the scripts for fixed windows accept for this rule. These scripts are faster than `consume`. 0 if only
-   * `consume` can decide the rule. There is a highest limit, because `consume-fixed-window` returns the hits and the time in one
-   * number.
+   * Highest limit for which the fast scripts for fixed windows can decide this rule; 0 if only the script `consume` can. The limit must not
+   * be too high, because `consume-fixed-window` returns hits and time in one number.
    * See DECISIONS.md: short-scripts-for-fixed-windows
    */
   readonly mostInWindow: number;
@@ -85,7 +84,7 @@ export class RuleInRedis {
     this.mostInWindow = isPlain ? Math.floor(Number.MAX_SAFE_INTEGER / (rule.windowMs + 1)) - 1 : 0;
   }
 
-  /** Returns true if the scripts for fixed windows accept a check with this limit and cost. If not, only `consume` can decide the check. */
+  /** Returns true if the fast scripts for fixed windows can decide a request with this limit and cost. */
   fits(limit: number, cost: number): boolean {
     return cost > 0 && cost <= limit && limit <= this.mostInWindow;
   }
@@ -94,21 +93,21 @@ export class RuleInRedis {
   state(subject: string): string {
     const { name, algorithm, windowMs } = this.rule;
     const tag = this.keys.tags.length === 1 ? 0 : this.keys.tagOf(subject);
-    // The window is part of the key, because two versions of an app may run at the same time with different windows. If both used
-    // the same key, the version with the shorter window would shorten the windows of the other version.
+    // During a rolling deploy, two versions of an app may have different windows for a rule. With one key, the shorter window would also
+    // apply to the other version.
     // See DECISIONS.md: window-is-part-of-the-key
     const keyOf = (this.states[tag] ??= this.tagged(tag).series(algorithm, name, String(windowMs)));
     return keyOf(subjectPart(subject));
   }
 
-  /** Returns the key of a subject's blocks. */
+  /** Returns the key with the block of a subject. */
   penalty(subject: string): string {
     const tag = this.keys.tagOf(subject);
     const keyOf = (this.penalties[tag] ??= this.tagged(tag).series('penalty', this.rule.name));
     return keyOf(subjectPart(subject));
   }
 
-  /** Returns the parameters of the rule, with the given limit, as text in the format that consume.lua describes. */
+  /** Returns the settings of the rule as one text, in the format of consume.lua. */
   parameters(limit: number): string {
     if (limit !== this.textOf) {
       const { rule } = this;
@@ -131,7 +130,7 @@ function penaltyOf({ blockMs, maxBlockMs }: NamedRule): string {
 
 const CLUSTER_TAGS = 32;
 
-/** Advice in the error message if only a part of a refund succeeded. */
+/** Advice in the error of a refund that succeeded only in part. */
 const NO_SECOND_REFUND = 'It cannot be repeated: only the first call for a decision refunds.';
 
 /** Counts hits in Redis, by Redis' clock. */
@@ -140,7 +139,7 @@ export class RedisLimiter implements Limiter {
 
   /**
    * @param tags number of hash tags over which the keys are sharded, at least 1. Default: 32 on a Cluster, otherwise 1
-   * @param now monotonic clock, ms; the clock of `Budget.calledAtMs`
+   * @param now monotonic clock, ms
    */
   constructor(
     readonly registry: ScriptRegistry,
@@ -174,7 +173,7 @@ export class RedisLimiter implements Limiter {
     return given;
   }
 
-  /** Refunds hits of subjects that have the same hash tag. Stores the numbers of refunded hits in `given`. */
+  /** Takes back hits of subjects with the same hash tag. Writes the numbers of refunded hits to `given`. */
   private async refundGroup(group: readonly Item<Verdict>[], deadlineMs: number, given: number[]): Promise<void> {
     const charges = await this.chargesOf(group, deadlineMs);
     const found = group.filter((_, n) => charges[n] !== undefined);
@@ -203,8 +202,8 @@ export class RedisLimiter implements Limiter {
   }
 
   /**
-   * Returns the numbers that identify charged hits, as `chargeOf` does. The scripts for fixed windows do not read the clock, so
-   * that each charge is faster. So before their hits are refunded, which is rare, this method reads the present windows.
+   * Returns the numbers by which a refund finds counted hits. The fast scripts for fixed windows do not read the clock. So before a refund
+   * of their hits, which is rare, this method reads the present windows.
    * See DECISIONS.md: refunds-read-the-window-first
    */
   private async chargesOf(group: readonly Item<Verdict>[], deadlineMs: number): Promise<(number | undefined)[]> {
@@ -260,8 +259,8 @@ export class RedisLimiter implements Limiter {
   }
 
   /**
-   * Decides checks whose subjects have different hash tags, with one command per hash tag. If a command refuses or fails,
-   * tries to refund what the other commands have charged.
+   * Decides a request whose rules count subjects with different hash tags, with one command per tag. If one of them refuses or fails, tries
+   * to refund what the others have counted.
    */
   private async consumeAcrossTags(
     checks: readonly Check[],
@@ -291,23 +290,19 @@ export class RedisLimiter implements Limiter {
         verdicts[(group[i] as Item<Check>).at] = isCharged && isRefused ? withoutCharge(verdict) : verdict;
       }
     }
-    // The refund is not awaited, and its error is ignored: hits that are not refunded expire.
+    // Nobody waits for this refund, and its error is ignored: hits that are not refunded expire.
     if (charged.length > 0) this.refund(charged, budget.deadlineMs).catch(() => undefined);
     if (failed) throw failed.reason;
     return verdicts;
   }
 }
 
-/**
- * Subtracts refunded hits from a verdict. The times of the verdict are not corrected, unless no other hits count: then they are
- * 0.
- */
+/** Takes refunded hits off a result. The times stay as they were, unless no hits are left; then they are 0. */
 function withoutCharge(verdict: Verdict): Verdict {
   const used = verdict.used - verdict.check.cost;
   return used > 0 ? { ...verdict, used } : { ...verdict, used, resetMs: 0, nextMs: 0 };
 }
 
-/** Converts the reply of the script `consume` to verdicts. */
 export function verdictsOf(checks: readonly Check[], decisions: Consumed): readonly Verdict[] {
   const at = decisions[1] as number;
   return checks.map((check, n) => {
@@ -316,7 +311,6 @@ export function verdictsOf(checks: readonly Check[], decisions: Consumed): reado
   });
 }
 
-/** Converts the reply of the script `consumeFixedWindow` to a verdict. */
 export function verdictOfWindow(
   check: Check,
   reply: number | readonly [used: number, resetMs: number],
@@ -332,7 +326,7 @@ export function verdictOfWindow(
   return { check, verdict: 1, used, resetMs, retryMs: resetMs, nextMs: resetMs, at };
 }
 
-/** Converts the reply of the script `consumeFixedWindows` to verdicts. The script has charged all checks or none of them. */
+/** Converts the reply of the script `consumeFixedWindows`. The script has counted the request under all rules or under none. */
 export function verdictsOfWindows(checks: readonly Check[], windows: readonly number[], at: Span): readonly Verdict[] {
   const allowed = checks.every(({ limit }, i) => (windows[2 * i] as number) <= limit);
   return checks.map((check, i): Verdict => {
@@ -346,7 +340,6 @@ export function verdictsOfWindows(checks: readonly Check[], windows: readonly nu
   });
 }
 
-/** An item of an array, and its index there. */
 interface Item<T> {
   readonly item: T;
   readonly at: number;

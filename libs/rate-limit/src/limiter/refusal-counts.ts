@@ -1,10 +1,10 @@
 import { time } from '../../../internal/src';
 import { refuses, type Verdict } from './decision';
 
-/** Maximum number of rules whose refusals are counted. There is a maximum, because an app may make a new rule for each call. */
+/** Maximum number of rules whose refusals are counted, because an app may create a new rule for each call. */
 const MAX_RULES = 1_000;
 
-/** Counts of the refusals of this process, by the names of the rules that refused. */
+/** Counts the refusals by this process, per rule. */
 export class RefusalCounts {
   private readonly byRule = new Map<string, { count: number; lastAtMs: number }>();
 
@@ -20,10 +20,7 @@ export class RefusalCounts {
     }
   }
 
-  /**
-   * Returns the number of refusals by a rule, and the time of the last one (`lastAtMs`, ms since 1970). Both are 0 if there was
-   * none.
-   */
+  /** Returns how often a rule has refused, and when it did so last (`lastAtMs`, ms since 1970). Both are 0 if it has never refused. */
   of(rule: string): { readonly count: number; readonly lastAtMs: number } {
     return this.byRule.get(rule) ?? { count: 0, lastAtMs: 0 };
   }

@@ -9,7 +9,7 @@ import { FallbackLog } from './fallback-log';
 import { MemoryLimiter } from './memory-limiter';
 import { RefusalCounts } from './refusal-counts';
 
-/** Circuit breaker: stops the calls to Redis after consecutive failures, and lets single calls through as a test. */
+/** Circuit breaker: stops calls to Redis after several failures in a row, and then lets single calls through as a test. */
 export class Breaker {
   private failures = 0;
   private openUntilMs = 0;
@@ -17,7 +17,7 @@ export class Breaker {
 
   /**
    * @param threshold number of consecutive failures that open the breaker
-   * @param openMs time after the last failure until the open breaker lets one call through, ms
+   * @param openMs time after the last failure until one call is let through as a test, ms
    * @param now monotonic clock, ms
    * @param changed called when the breaker opens and when it closes
    */
@@ -28,14 +28,14 @@ export class Breaker {
     private readonly changed: (state: 'opened' | 'closed') => void,
   ) {}
 
-  /** True while the breaker stops all calls except test calls. */
+  /** True while calls are stopped, except for test calls. */
   get open(): boolean {
     return this.failures >= this.threshold;
   }
 
   /**
-   * Returns true if a call may be made now. While the breaker is open, it allows one test call when `openMs` have passed since
-   * the last failure. It allows no second test call until a call has ended.
+   * Returns true if a call may be made now. While calls are stopped, one test call is allowed when `openMs` have passed since the last
+   * failure, and the next one not before that call has ended.
    */
   enter(): boolean {
     if (this.failures < this.threshold) return true;
@@ -46,7 +46,7 @@ export class Breaker {
 
   succeeded(): void {
     if (this.failures === 0) return;
-    // This call was made before the breaker opened. Its success does not show that Redis is available now.
+    // This call was made before the calls were stopped. Its success does not show that Redis works now.
     if (this.open && !this.probing) return;
     const wasOpen = this.open;
     this.failures = 0;
@@ -54,7 +54,7 @@ export class Breaker {
     if (wasOpen) this.changed('closed');
   }
 
-  /** Ends a call that was not sent. It does not show if Redis is available, so the next call may be the test call. */
+  /** Ends a call that was not sent. It proves nothing about Redis, so the next call may be the test call. */
   skipped(): void {
     this.probing = false;
   }
@@ -69,27 +69,24 @@ export class Breaker {
   }
 }
 
-/** A cached refusal of Redis. To save memory, it does not have the check, which contains the subject. */
+/** A cached refusal. To save memory, it has no subject. */
 interface Refusal extends Omit<Verdict, 'check' | 'nextMs' | 'at'> {
   readonly limit: number;
   readonly cost: number;
-  /** Monotonic time at which the refused call began, ms. */
+  /** Time at which the refused call began, by the monotonic clock, ms. */
   readonly calledAtMs: number;
-  /** Monotonic time from which the refusal is no longer used, ms. */
+  /** Time from which the cached refusal is not used any more, by the monotonic clock, ms. */
   readonly expiresAtMs: number;
 }
 
-/**
- * Caches refusals of Redis, so that this process can refuse further requests of the same subject (the counted client or user)
- * without a call to Redis.
- */
+/** Caches refusals of Redis, so that this process can refuse further requests of the same client or user without calling Redis. */
 export class BlockCache {
   private readonly refusals = new Map<string, Refusal>();
 
   /**
    * @param maxRefusals maximum number of refusals, at least 1; the oldest refusal is evicted first
-   * @param maxMs longest time for which a refusal is used, ms. If another process resets the subject, this process may use the
-   * refusal for up to this time
+   * @param maxMs longest time for which a refusal is used, ms. After another process has reset the subject, requests may still be refused
+   *   for this time
    * @param now monotonic clock, ms
    */
   constructor(
@@ -102,13 +99,10 @@ export class BlockCache {
     return this.refusals.size;
   }
 
-  /** True if no refusal is cached. A field instead of a getter, for speed, because each request reads it. */
+  /** True if no refusal is cached. Each request reads this, so for speed it is a field, not a getter. */
   isEmpty = true;
 
-  /**
-   * Returns the verdict of the cached refusal that applies to a check; undefined if there is none. The times of the verdict count
-   * from now.
-   */
+  /** Returns the cached refusal for a request, with times that count from now; undefined if there is none. */
   find(check: Check): Verdict | undefined {
     const id = memoryId(check.rule, check.subject);
     const refusal = this.refusals.get(id);
@@ -118,17 +112,17 @@ export class BlockCache {
       this.delete(id);
       return undefined;
     }
-    // The refused request had a higher cost or a lower limit. Redis may allow the present request, so Redis must decide.
+    // The refused request had a higher cost or a lower limit than this one, so only Redis can decide.
     if (check.cost < refusal.cost || check.limit > refusal.limit) return undefined;
     const passedMs = Math.floor(now - refusal.calledAtMs);
     const { verdict, used } = refusal;
     const retryMs = Math.max(1, refusal.retryMs - passedMs);
     const resetMs = Math.max(0, refusal.resetMs - passedMs);
-    // A refusal has charged nothing, so its time `at` is never read.
+    // A refusal has counted nothing, so its time `at` is not needed.
     return { check, verdict, used, resetMs, retryMs, nextMs: retryMs, at: 0 };
   }
 
-  /** @param calledAtMs time of `now` at which the refused call began */
+  /** @param calledAtMs time at which the refused call began, by the monotonic clock, ms */
   add({ check, verdict, used, resetMs, retryMs }: Verdict, calledAtMs: number): void {
     const expiresAtMs = calledAtMs + Math.min(retryMs, this.maxMs);
     if (expiresAtMs <= this.now()) return;
@@ -155,20 +149,18 @@ export class BlockCache {
 }
 
 export interface Clocks {
-  /** Monotonic time, ms. */
   monotonicMs(): number;
   /** Time of day, us since 1970. */
   wallUs(): number;
 }
 
-/** Settings that are the same in every app. Only tests set their own. */
+/** Settings that only tests change. */
 export interface LimiterSettings {
   readonly clocks: Clocks;
-  /** Number of failures in a row that open the circuit breaker. */
+  /** Number of failures in a row after which the circuit breaker stops calls to Redis. */
   readonly failures: number;
-  /** Time after the last failure until the open circuit breaker lets one request call Redis as a test, ms. */
+  /** Time after the last failure until the circuit breaker lets one request call Redis as a test, ms. */
   readonly openMs: number;
-  /** Maximum number of refusals that a process caches. */
   readonly cachedRefusals: number;
 }
 
@@ -181,20 +173,20 @@ const SETTINGS: LimiterSettings = {
 
 /** Longest time for which a cached refusal is used, ms. */
 const CACHED_REFUSAL_MS = 5_000;
-/** Maximum number of pairs of rule and subject (the counted client or user) that a process counts without Redis. */
+/** Maximum number of counters (pairs of rule and subject) in this process while Redis does not decide. */
 const LOCAL_SUBJECTS = 10_000;
-/** Minimum deadline of refund, reset and block, ms. RateLimitGuard waits for none of these calls. */
+/** Shortest deadline of refund, reset and block, ms. No request waits for them, so they may take longer than decisions. */
 const MIN_ADMIN_DEADLINE_MS = 1_000;
 
 export type ResilientLimiterOptions = Pick<ResolvedRateLimitOptions, 'onRedisError' | 'deadlineMs'>;
 
 /**
- * Decides requests. If a refusal is cached, uses it. Otherwise lets Redis decide. If Redis fails or the circuit breaker is open,
- * the option `onRedisError` decides.
+ * Decides requests: by a cached refusal, otherwise by Redis. If Redis fails, or the circuit breaker has stopped the calls, the option
+ * `onRedisError` decides.
  */
 export class ResilientLimiter {
   private readonly clocks: Clocks;
-  /** Requests that this process refused, for `luanest/console`. */
+  /** Numbers of requests that this process has refused, for `luanest/console`. */
   readonly refusals = new RefusalCounts();
   private readonly breaker: Breaker;
   private readonly cache: BlockCache;
@@ -217,8 +209,8 @@ export class ResilientLimiter {
   }
 
   /**
-   * Decides a request. If `charge` is true, also counts it, as `Limiter.consume` describes. Does not reject if Redis fails: the
-   * option `onRedisError` decides then, and the request is counted only with `local`.
+   * Decides a request, and with `charge` true also counts it. If Redis fails, the option `onRedisError` decides instead, and the request is
+   * counted only with `local`.
    *
    * @throws InvalidInputError if a key or an argument is invalid
    */
@@ -246,7 +238,7 @@ export class ResilientLimiter {
   }
 
   /**
-   * Refunds the hits that a decision charged. Returns the number of refunded hits.
+   * Takes back the hits that a decision has counted. Returns their number.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -260,18 +252,18 @@ export class ResilientLimiter {
           : await this.limiter.refund(charged, this.adminDeadlineMs);
       return given.reduce((sum, hits) => sum + hits, 0);
     } finally {
-      // A cached refusal is removed after the refund, because another request may have cached one while the refund ran.
+      // Another request may have cached a refusal while the refund ran, so the cache is cleared after it.
       for (const { check } of charged) this.cache.remove(check);
     }
   }
 
-  /** Resets a subject in Redis and in this process, as `Limiter.reset` describes. @throws the errors of ScriptRegistry.run() */
+  /** Resets a subject in Redis and in this process. @throws the errors of ScriptRegistry.run() */
   async reset(rule: NamedRule, subject: string): Promise<boolean> {
     await this.local.reset(rule, subject);
     try {
       return await this.limiter.reset(rule, subject, this.adminDeadlineMs);
     } finally {
-      // A cached refusal is removed after the reset, because another request may have cached one while the reset ran.
+      // Another request may have cached a refusal while the reset ran, so the cache is cleared after it.
       this.cache.remove({ rule, subject });
     }
   }
@@ -286,14 +278,14 @@ export class ResilientLimiter {
     }
   }
 
-  /** Reads the counters and blocks of the checks from Redis, and counts nothing. @throws the errors of ScriptRegistry.run() */
+  /** Reads counters and blocks from Redis, without counting anything. @throws the errors of ScriptRegistry.run() */
   look(checks: readonly Check[]): Promise<readonly Verdict[]> {
     const calledAtMs = this.clocks.monotonicMs();
     const startedAtMs = time.measuredAt(calledAtMs);
     return this.limiter.consume(checks, false, { calledAtMs, startedAtMs, deadlineMs: this.adminDeadlineMs });
   }
 
-  /** ScriptRegistry of the counters; undefined if they are not in Redis. */
+  /** ScriptRegistry whose Redis has the counters; undefined if they are not in Redis. */
   get registry(): object | undefined {
     return this.limiter.registry;
   }
@@ -312,7 +304,7 @@ export class ResilientLimiter {
   }
 
   private failed(checks: readonly Check[], charge: boolean, error: unknown): Decision {
-    // The caller made a mistake, and Redis was not called. So `onRedisError` does not apply.
+    // The caller has made a mistake, and Redis was not called, so `onRedisError` does not apply.
     if (error instanceof InvalidInputError) {
       this.breaker.skipped();
       throw error;
@@ -321,7 +313,10 @@ export class ResilientLimiter {
     return this.withoutRedis(checks, charge, error);
   }
 
-  /** Decides by the strictest policy of the rules: `deny`, then `local`, then `allow`. `deny` of a shadow rule is ignored. */
+  /**
+   * Decides without Redis, by the strictest `onRedisError` of the rules: `deny`, then `local`, then `allow`. `deny` of a shadow rule is
+   * ignored.
+   */
   private withoutRedis(checks: readonly Check[], charge: boolean, error: unknown): Decision {
     const policyOf = ({ rule }: Check): RedisErrorPolicy => rule.onRedisError ?? this.options.onRedisError;
     const locals = checks.filter((check) => policyOf(check) === 'local');
@@ -335,7 +330,7 @@ export class ResilientLimiter {
     return this.published(new Decision('local', verdicts, charge), checks, charge);
   }
 
-  /** Publishes the event of a decision, unless the call is a peek (`charge` is false). Returns the decision. */
+  /** Publishes a decision as an event, unless nothing was counted (`charge` false). Returns the decision. */
   private published(decision: Decision, checks: readonly Check[], charge: boolean): Decision {
     const event = decision.allowed ? 'requestAllowed' : 'requestRefused';
     if (!charge || !events[event].hasSubscribers) return decision;

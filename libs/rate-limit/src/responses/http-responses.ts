@@ -4,21 +4,21 @@ import type { ExecutionContext } from '@nestjs/common';
 
 const seconds = (ms: number): number => Math.ceil(ms / 1_000);
 
-/** Returns a name as a String of RFC 9651 (Structured Fields): in quotation marks, and with ASCII characters only. */
+/** Returns a name in quotation marks for a header: as a String of RFC 9651 (Structured Fields), with ASCII characters only. */
 function quoted(name: string): string {
-  // The flag `u` matches whole characters: encodeURIComponent throws for half of a surrogate pair.
+  // The flag `u` keeps surrogate pairs together. encodeURIComponent throws for half of one.
   const printable = name.toWellFormed().replace(/[^\x20-\x7e]/gu, (char) => encodeURIComponent(char));
   return `"${printable.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** Returns true if `a` is closer to a refusal than `b`, or if both refuse and `a` refuses for longer. */
+/** Returns true if rule `a` is closer to a refusal than rule `b`, or if both refuse and `a` refuses for longer. */
 function isTighter(a: RateLimitRuleDecision, b: RateLimitRuleDecision): boolean {
   if (a.allowed !== b.allowed) return !a.allowed;
   if (!a.allowed) return a.retryAfterMs > b.retryAfterMs;
   return a.remaining * Math.max(1, b.limit) < b.remaining * Math.max(1, a.limit);
 }
 
-/** Returns the time in which a rule allows `capacity` hits, s: the window, or for a token bucket the time to refill `burst`. */
+/** Returns the time in which a rule allows `capacity` hits, s: its window, or the time in which a token bucket refills. */
 function periodOf(limit: number, windowMs: number, capacity: number): number {
   return seconds(limit === 0 ? windowMs : (windowMs * capacity) / limit);
 }
@@ -28,7 +28,7 @@ function policyText({ name, limit, windowMs, capacity }: RateLimitPolicy): strin
   return `${quoted(name)};q=${capacity};w=${periodOf(limit, windowMs, capacity)}`;
 }
 
-/** Cached texts of a rule for the headers. Most requests need the same texts. */
+/** Header texts of a rule. Most requests need the same ones, so they are cached. */
 interface PolicyTexts {
   readonly limit: number;
   readonly windowMs: number;
@@ -40,12 +40,12 @@ interface PolicyTexts {
 }
 
 export class HttpResponses {
-  /** Cached texts by the name of the rule. They are never deleted, because the guard has a fixed number of rules. */
+  /** Header texts by the name of the rule. The guard has a fixed number of rules, so nothing is deleted. */
   private readonly texts = new Map<string, PolicyTexts>();
 
   constructor(private readonly options: ResolvedResponseOptions) {}
 
-  /** Returns the headers of the response to an allowed or refused request. By default shadow rules are left out. */
+  /** Returns the headers of the response to an allowed or refused request, by default without shadow rules. */
   headers(decision: RateLimitDecision): Readonly<Record<string, string>> {
     const { headers } = this.options;
     if (headers === false) return NO_HEADERS;
@@ -90,7 +90,7 @@ export class HttpResponses {
     return texts;
   }
 
-  /** Returns the status and the body of a refusal. `problem` is true if the body is the built-in RFC 9457 problem details. */
+  /** Returns the status and the body for a refusal. `problem` is true if the body is RFC 9457 problem details. */
   refusal(decision: RateLimitDecision, context: ExecutionContext): { status: number; body: object; problem: boolean } {
     const unavailable = decision.reason === 'redis-error';
     const status = unavailable ? 503 : 429;
@@ -117,7 +117,7 @@ const UNAVAILABLE = Object.freeze({
 });
 
 /**
- * Makes the problem details of a refusal with 429.
+ * Returns the RFC 9457 problem details for a refusal with 429.
  *
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
  */

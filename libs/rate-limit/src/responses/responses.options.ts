@@ -7,11 +7,10 @@ type Headers = Readonly<Record<string, string>>;
 /** Headers and bodies of HTTP responses. */
 export interface RateLimitResponseOptions {
   /**
-   * Headers of all responses. True: the headers below. False: no headers. A function gets the decision and the headers of `true`,
-   * and returns the headers to send. `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (s) describe the rule
-   * that is closest to a refusal. `RateLimit-Policy` (IETF draft) describes all rules, and `RateLimit` describes the evaluated
-   * rules. A refusal also has `Retry-After` (s), if waiting helps. The headers do not describe shadow rules (rules that only
-   * count). Default true.
+   * Headers of all responses. True: the headers below. False: no headers. A function gets the decision and the headers below, and returns
+   * the headers to send. `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (s) describe the rule that is closest to a
+   * refusal. `RateLimit-Policy` (IETF draft) describes all rules, and `RateLimit` describes the evaluated rules. A refusal also has
+   * `Retry-After` (s), if waiting helps. The headers do not describe shadow rules (rules that only count). Default true.
    */
   readonly headers?: boolean | ((decision: RateLimitDecision, headers: Headers) => Headers);
   /**

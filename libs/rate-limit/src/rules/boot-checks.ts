@@ -6,22 +6,22 @@ import { metadata, type Handler } from './route-names';
 import { SKIP_METADATA, type Declarations, type DeclaredRule, type RoutePlans } from './route-rules';
 import type { NamedRule } from './rule';
 
-/** A class, and its methods that `@RateLimit()` or `@SkipRateLimit()` applies to. */
+/** A class with the methods to which `@RateLimit()` or `@SkipRateLimit()` applies. */
 export interface ExploredClass {
   readonly target: Type<unknown>;
   readonly methods: readonly { readonly handler: Handler; readonly declared: Declarations }[];
 }
 
-/** Metadata keys that Nest sets on handlers of message patterns, WebSocket messages and GraphQL fields. */
+/** Metadata keys of Nest on handlers of message patterns, WebSocket messages and GraphQL fields. */
 const NON_HTTP_HANDLERS = ['microservices:pattern', 'message', 'graphql:resolver_type', 'graphql:resolve_property'];
 
 const rateLimitOn = (where: string): Checks => new Checks(`@RateLimit on ${where}`);
 
 /** Checks the rules when the app boots, and refuses rules that cannot work. */
 export class BootChecks {
-  /** First rule of each name, and the place where that rule is declared. */
+  /** First rule with each name, and the place of its decorator. */
   private readonly first = new Map<string, { readonly rule: NamedRule; readonly where: string }>();
-  /** For each rule name that was made from a route: the class or method whose rule has the name. */
+  /** Class or method for each rule name that was made from a route. */
   private readonly owners = new Map<string, { readonly where: string; readonly parts: readonly unknown[] }>();
 
   private readonly rules: readonly NamedRule[];
@@ -57,9 +57,8 @@ export class BootChecks {
   }
 
   /**
-   * Refuses a rule of the module whose `count` is not `all`, if nothing reports the outcome of a guarded handler. This is so if
-   * the handler has no HTTP response, and RateLimitInterceptor is not applied to it: neither by the option `interceptor`, nor by
-   * a decorator of the method or its class.
+   * Refuses a rule of the module with a `count` other than `all` if nothing can report whether a guarded handler succeeded: the handler has
+   * no HTTP response, and RateLimitInterceptor does not apply to it.
    *
    * @throws InvalidOptionError that names the rule, the class and the method
    */
@@ -81,8 +80,8 @@ export class BootChecks {
   }
 
   /**
-   * Returns the names of classes and methods that have RateLimitGuard, but to which no rule and no `@SkipRateLimit()` applies. If
-   * the class itself has the guard, returns only the name of the class, and only if this is true for all of its methods.
+   * Returns the names of classes and methods that have RateLimitGuard, but no rule and no `@SkipRateLimit()`. For a guard on a class, this
+   * is the class, if it is true for all of its methods.
    */
   uselessGuards(target: Type<unknown>, handlers: readonly Handler[]): string[] {
     const isIdle = (handler: Handler): boolean =>
@@ -101,7 +100,7 @@ export class BootChecks {
     }
   }
 
-  /** Refuses rules that have the same name, but different windows or algorithms and so different counters. */
+  /** Refuses rules that have the same name, but different windows or algorithms, and so different counters. */
   private checkShared(rule: NamedRule, where: string): void {
     const { name } = rule;
     const first = this.first.get(name);
@@ -116,7 +115,7 @@ export class BootChecks {
     }
   }
 
-  /** Refuses two rules without a name that would get the same name from their routes. */
+  /** Refuses two rules without a name whose routes give them the same name. */
   private checkOwner(name: string, where: string, parts: readonly unknown[]): void {
     const owner = this.owners.get(name);
     if (owner === undefined) this.owners.set(name, { where, parts });

@@ -5,8 +5,8 @@ import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';
 
 /**
- * The subject (the counted client or user) of all requests that have none. No client can have this subject: RateLimitService
- * refuses the empty text, and a `subject` function returns it only for a request that has no subject.
+ * Subject under which all requests without a client or user are counted. No real subject can be this text, because RateLimitService refuses
+ * an empty one.
  */
 export const UNKNOWN_SUBJECT = '';
 
@@ -29,9 +29,9 @@ async function valueOf(
 /**
  * Calls the functions of a rule (`skip`, `subject`, `limit`, `cost`) for a request.
  *
- * @param client address of the client: the subject if the rule has no `subject` function
- * @returns the check, with UNKNOWN_SUBJECT if the request has no subject; undefined if the rule does not apply to the request, or
- * the limit is Infinity
+ * @param client address of the client, which is the subject if the rule has no `subject` function
+ * @returns the rule with the results, and UNKNOWN_SUBJECT if there is no subject; undefined if the rule does not apply, or its limit is
+ *   Infinity
  * @throws InvalidInputError if a function returns an invalid value; the error that a function throws
  */
 export async function evaluateRule(

@@ -3,7 +3,7 @@ import type { ApplicationConfig } from '@nestjs/core';
 import { RateLimitGuard } from '../rate-limit.guard';
 import { metadata, type Handler } from './route-names';
 
-/** Returns true for RateLimitGuard, for a class that extends RateLimitGuard, and for a class that injects one of these. */
+/** Returns true for RateLimitGuard, for a subclass, and for a class that injects one of these. */
 function usesRateLimitGuard(guard: unknown): boolean {
   if (typeof guard !== 'function') return false;
   const isGuard = (type: unknown): boolean =>
@@ -20,7 +20,7 @@ function usesRateLimitGuard(guard: unknown): boolean {
 export class GuardedRoutes {
   readonly everywhere: boolean;
 
-  /** @param provided the object that Nest injects as RateLimitGuard. A test may have replaced it with another object */
+  /** @param provided the object that Nest injects as RateLimitGuard. Tests may replace it by another object */
   constructor(
     config: ApplicationConfig,
     private readonly provided: unknown,
@@ -33,7 +33,7 @@ export class GuardedRoutes {
     return this.everywhere || this.declares(target);
   }
 
-  /** Returns true if the class or method itself has the guard. */
+  /** Returns true if the guard is bound to this class or method itself. */
   declares(target: Type<unknown> | Handler): boolean {
     return this.includesGuard(metadata<unknown[]>('__guards__', target) ?? []);
   }

@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 export const MAX_DURATION_MS = 400 * DAY_MS;
 /** Maximum of `limit`, `burst` and `cost`, hits. */
 export const MAX_HITS = 1_000_000_000;
-/** Maximum of `limit` with `sliding-log`, which stores every hit. */
+/** Maximum of `limit` with `sliding-log`, which stores the time of every hit. */
 const MAX_LOGGED_HITS = 10_000;
 
 export const ALGORITHMS: readonly RateLimitAlgorithm[] = [
@@ -48,7 +48,7 @@ export function mostHits(algorithm: string): number {
 /**
  * Checks a rule and fills in its defaults.
  *
- * @param checks makes the errors, which name the place of the rule, such as `@RateLimit on CatsController.find`
+ * @param checks creates the errors, which name the place of the rule, such as `@RateLimit on CatsController.find`
  * @throws InvalidOptionError that names the option, its value and the allowed values
  */
 export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitService')): ResolvedRule {
@@ -65,7 +65,7 @@ export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitS
   }
   if (burst !== undefined) checks.integer('burst', burst, 1, MAX_HITS);
   const most = burst ?? limit;
-  // A rule that can never allow a request is a mistake, unless its limit is 0: then this is what the app wants.
+  // A rule that can never allow a request is a mistake, unless its limit is 0, which the app then wants.
   if (typeof most === 'number' && typeof cost === 'number' && limit !== 0 && cost > most) {
     checks.refuse('cost', cost, `an integer from 0 to ${most}, the most that the rule allows at once`);
   }

@@ -2,8 +2,8 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitDecision } from '../rate-limit.types';
 import type { Handler } from './route-names';
 
-// Decisions are stored as properties of an object of the call (the request, the payload), because a WeakMap of all requests would
-// slow down garbage collection. See DECISIONS.md: guard-marks-the-context
+// Decisions are stored as a property of the request or payload. A WeakMap of all requests would slow down garbage collection.
+// See DECISIONS.md: guard-marks-the-context
 const RESULT = Symbol('luanest:rate-limit-result');
 const HANDLER = Symbol('luanest:rate-limit-result-handler');
 
@@ -13,9 +13,9 @@ interface Marked {
 }
 
 /**
- * Stores the decision about a call, so that `getRateLimitResult` finds it in the same handler.
+ * Stores the decision about a call for `getRateLimitResult` in the same handler.
  *
- * @param call object that belongs to the call; nothing is stored on a frozen object
+ * @param call object that belongs to the call; nothing is stored if it is frozen
  */
 export function keepResult(call: object, handler: Handler, decision: RateLimitDecision): void {
   if (!Object.isExtensible(call)) return;
@@ -24,17 +24,16 @@ export function keepResult(call: object, handler: Handler, decision: RateLimitDe
 }
 
 /**
- * Returns the decision of RateLimitGuard for a call. Use it in interceptors and later guards; in handlers use
- * `@RateLimitResult()`. An exception filter cannot use this function, because Nest does not give the handler to filters.
+ * Returns the decision of RateLimitGuard for a call. Use it in interceptors and later guards; in handlers use `@RateLimitResult()`. An
+ * exception filter cannot use this function, because Nest does not give the handler to filters.
  *
- * @returns undefined if no rule applied, if the guard has not run, if it refused the call, or if the adapter of this kind of
- * context returns undefined as `call`. For a refusal over HTTP or GraphQL, RateLimitException has the decision
+ * @returns undefined if no rule applied, if the guard has not run or has refused the call, or if the app's adapter returns undefined as
+ *   `call`. After a refusal over HTTP or GraphQL, RateLimitException has the decision
  */
 export function getRateLimitResult(context: ExecutionContext): RateLimitDecision | undefined {
   const handler = context.getHandler();
   const args = context.getArgs<unknown[]>();
-  // The first argument of a WebSocket message is the client, which may have the decision of an earlier message. If the payload,
-  // the second argument, is an object, the decision of this message is on the payload.
+  // A WebSocket client may carry the decision of an earlier message. If the payload is an object, it carries that of this message.
   const skipClient = context.getType() === 'ws' && typeof args[1] === 'object' && args[1] !== null;
   for (const argument of skipClient ? args.slice(1) : args) {
     if (typeof argument !== 'object' || argument === null) continue;
@@ -49,10 +48,7 @@ interface PendingDecision {
   readonly decision: RateLimitDecision;
 }
 
-/**
- * Decisions of the guard that the interceptor may refund when the handler has ended. The key of a decision is an object of
- * the call that both the guard and the interceptor get.
- */
+/** Decisions that may be refunded when their handlers have ended, by an object that both the guard and the interceptor get. */
 export class PendingDecisions {
   private readonly decisions = new WeakMap<object, PendingDecision[]>();
 
@@ -62,7 +58,7 @@ export class PendingDecisions {
     this.decisions.set(call, decisions);
   }
 
-  /** Removes and returns the oldest decision of a call and a handler; undefined if there is none. */
+  /** Removes and returns the oldest decision for a call and a handler; undefined if there is none. */
   take(call: object, handler: Handler): RateLimitDecision | undefined {
     const decisions = this.decisions.get(call);
     const index = decisions?.findIndex((pending) => pending.handler === handler) ?? -1;

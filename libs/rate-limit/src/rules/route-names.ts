@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RequestMethod, type ExecutionContext, type Type } from '@nestjs/common';
 
-/** Method that handles requests, with the type that `ExecutionContext.getHandler()` returns. */
 export type Handler = ReturnType<ExecutionContext['getHandler']>;
 
 export function metadata<T>(key: string, target: Handler | Type<unknown>): T | undefined {
@@ -32,15 +31,14 @@ function versionOf(version: unknown): string {
   return ` v${versions.map((each) => (typeof each === 'symbol' ? 'neutral' : text(each))).join(',')}`;
 }
 
-/** Returns the address of a controller or a route: host, path of the module, path of the controller, path of the route. */
+/** Returns the address of a controller or route: host, and the paths of module, controller and route. */
 function addressOf(target: Type<unknown>, modulePath: string, path?: unknown): string {
   const host = metadata<unknown>('host', target);
   return `${host === undefined ? '' : listed(host)}${joined(modulePath, metadata('path', target), path)}`;
 }
 
 /**
- * Returns a name for the rules of a controller, gateway or resolver. The name is made from the address, because a minifier may
- * change the names of classes.
+ * Returns a name for the rules of a controller, gateway or resolver. It is made from the address, because a minifier may rename classes.
  *
  * @param modulePath path that RouterModule gives the module of the class
  * @returns the name; undefined for other classes
@@ -64,7 +62,7 @@ export function routeOf(target: Type<unknown>, handler: Handler, modulePath: str
   const message = metadata<unknown>('message', handler);
   if (message !== undefined) return `${classRouteOf(target, modulePath) ?? 'ws'} ${text(message)}`;
   const type = metadata<string>('graphql:resolver_type', handler);
-  // Minifiers keep the names of methods by default, so the name of a method can be part of a rule's name.
+  // Minifiers keep the names of methods by default, so a rule's name may contain one.
   if (type !== undefined)
     return `graphql ${type}.${metadata<string>('graphql:resolver_name', handler) ?? handler.name}`;
   const method = metadata<number>('method', handler);
@@ -73,7 +71,7 @@ export function routeOf(target: Type<unknown>, handler: Handler, modulePath: str
   return `${RequestMethod[method]} ${addressOf(target, modulePath, metadata('path', handler))}${versionOf(version)}`;
 }
 
-/** Shortens a name of more than 96 characters: replaces its end by a hash, so that keys and headers stay short. */
+/** Shortens a name of more than 96 characters by replacing its end with a hash, so that keys and headers stay short. */
 export function short(name: string): string {
   if (name.length <= 96) return name;
   return `${name.slice(0, 64)}~${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;

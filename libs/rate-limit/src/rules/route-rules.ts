@@ -5,16 +5,16 @@ import { named } from './resolve-rule';
 import { classRouteOf, metadata, routeOf, short, type Handler } from './route-names';
 import type { NamedRule, ResolvedRule } from './rule';
 
-/** Metadata key of `@RateLimit()`: ResolvedRule[]. */
+/** Metadata key of `@RateLimit()`, whose value is an array of ResolvedRule. */
 export const RULES_METADATA = 'luanest:rate-limit:rules';
-/** Metadata key of `@SkipRateLimit()`: names of skipped rules; an empty array skips all rules. */
+/** Metadata key of `@SkipRateLimit()`, whose value lists the names of skipped rules; an empty array skips all. */
 export const SKIP_METADATA = 'luanest:rate-limit:skip';
 
 export interface RoutePlan {
   readonly rules: readonly NamedRule[];
-  /** True if no rule has a function, so that all rules count the client's address with a known limit and cost. */
+  /** True if no rule has a function. Then all rules count the address of the client, with a known limit and cost. */
   readonly fixed: boolean;
-  /** True if a rule has a `count` other than `all`, so that hits may be refunded when the outcome is known. */
+  /** True if a rule has a `count` other than `all`, so that hits may have to be refunded after the handler. */
   readonly refunds: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface Declarations {
   readonly skippedByMethod: readonly string[] | undefined;
 }
 
-/** Gives each rule without a name the name of its route. The second such rule of a route gets ` #2` added, and so on. */
+/** Gives each rule without a name the name of its route; ` #2` is added for the second one, and so on. */
 function nameAll(rules: readonly ResolvedRule[] = [], route: string | undefined, where: string): DeclaredRule[] {
   let unnamed = 0;
   return rules.map((rule) => {
@@ -60,7 +60,7 @@ function isFixed({ limit, cost, subject, skip }: NamedRule): boolean {
   return typeof limit === 'number' && typeof cost === 'number' && subject === undefined && skip === undefined;
 }
 
-/** Computes the rules of each route, once per route. */
+/** Finds the rules of each route, once per route. */
 export class RoutePlans {
   private readonly plans = new WeakMap<object, WeakMap<object, RoutePlan>>();
   /** Rules of `@RateLimit()`, by algorithm, window and name. */
@@ -69,15 +69,15 @@ export class RoutePlans {
 
   constructor(readonly rules: readonly NamedRule[]) {}
 
-  /** Adds the path that RouterModule gives the module of a controller. Must be called before `of` and `declarations`. */
+  /** Notes the path that RouterModule gives the module of a controller. Must be called before `of` and `declarations`. */
   addModulePath(target: Type<unknown>, path: string): void {
     const paths = this.modulePaths.get(target) ?? new Set();
     this.modulePaths.set(target, paths.add(path));
   }
 
   /**
-   * Returns the rules of a route, from the module, the class and the method, without skipped rules. If several have the same
-   * name, the method's rule replaces the class's rule, and the class's rule replaces the module's rule.
+   * Returns the rules of a route, from module, class and method, without skipped ones. Of rules with the same name, that of the method
+   * counts, or else that of the class.
    *
    * @throws InvalidOptionError for a rule that cannot get a name, and for two rules with the same name on one class or method
    */
@@ -91,7 +91,7 @@ export class RoutePlans {
     return plan;
   }
 
-  /** Returns the rules of `@RateLimit()` that calls of `declarations` have found so far, for `luanest/console`. */
+  /** Returns the rules of `@RateLimit()` that were found so far, for `luanest/console`. */
   [CONSOLE](): readonly NamedRule[] {
     return [...this.declared.values()];
   }
@@ -101,8 +101,8 @@ export class RoutePlans {
     const paths = [...(this.modulePaths.get(target) ?? [''])];
     const where = `${target.name}.${handler.name}`;
     const rulesOf = (on: Handler | Type<unknown>): ResolvedRule[] | undefined => metadata(RULES_METADATA, on);
-    // If two modules with different paths have the same controller, each route has two addresses. The context does not show which
-    // address a request used. So no name is made from the address.
+    // A controller of two modules with different paths has two addresses, and the context does not show which one a request has used. So no
+    // name is made from the address.
     const classRoute = paths.length === 1 ? classRouteOf(target, paths[0] as string) : undefined;
     const route = paths.length === 1 ? routeOf(target, handler, paths[0] as string) : undefined;
     const ofClass = nameAll(rulesOf(target), classRoute, target.name);

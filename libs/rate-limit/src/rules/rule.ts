@@ -5,16 +5,20 @@ import type { ExecutionContext } from '@nestjs/common';
  * `windowMs`.
  */
 export type RateLimitAlgorithm =
-  /** One counter. It is set to 0 when `windowMs` have passed since its first hit. At most 2 x limit. */
+  /**
+   * One counter, which starts at 0 again when `windowMs` have passed since its first hit. Any span of `windowMs` allows at most 2 x limit.
+   */
   | 'fixed-window'
   /**
-   * Two counters, one for the present window and one for the previous window. Of the previous hits, only the part counts that is
-   * estimated to be less than `windowMs` old. Less than 2 x limit; the README has measured values.
+   * Two counters, for this window and the one before. Of the older one, the part counts that is estimated to be less than `windowMs` old.
+   * Any span of `windowMs` allows less than 2 x limit; the README has measured values.
    */
   | 'sliding-window'
-  /** Stores the time of every request that it counts. At most limit. */
+  /** Stores the time of every request that it counts. Any span of `windowMs` allows at most the limit. */
   | 'sliding-log'
-  /** Allows `burst` hits at once. After that, allows one hit per `windowMs / limit` ms (GCRA). At most burst + limit. */
+  /**
+   * Allows `burst` hits at once, and then one hit per `windowMs / limit` ms (GCRA). Any span of `windowMs` allows at most burst + limit.
+   */
   | 'token-bucket';
 
 /** Policy for requests that Redis does not decide in time. */
@@ -29,7 +33,7 @@ export type RedisErrorPolicy =
 /** A value, or a function that returns it for a request; the function may be async. */
 export type PerRequest<T> = T | ((context: ExecutionContext) => T | Promise<T>);
 
-/** Option of the module and of a rule. The value of a rule replaces the value of the module. */
+/** Option that both the module and a rule have. The rule's value overrides the module's. */
 export interface PolicyOptions {
   /**
    * Policy for requests that Redis does not decide in time. `allow` allows the request, `deny` refuses it (over HTTP with 503),
@@ -67,17 +71,15 @@ export interface RateLimitRule extends PolicyOptions {
    */
   readonly subject?: (context: ExecutionContext) => string | undefined | Promise<string | undefined>;
   /**
-   * Number of hits that a request counts as; integer from 0 to 1e9. A request is never allowed if its cost is above `burst`, or
-   * above the limit if the rule has no `burst`. If a rule has such numbers and no function, it is invalid, unless its limit is 0.
-   * Default 1.
+   * Number of hits that a request counts as; integer from 0 to 1e9. A cost above `burst` (or above the limit, without `burst`) can never be
+   * allowed, so a rule with such numbers is refused, unless its limit is 0. Default 1.
    */
   readonly cost?: PerRequest<number>;
   /** Returns true for requests that the rule does not apply to. Default: the rule applies to all requests. */
   readonly skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
   /**
-   * Outcomes that count. A request is counted before its handler runs. If it then has an outcome that does not count,
-   * RateLimitGuard or RateLimitInterceptor refunds its hits. RateLimitService does not know outcomes, so it ignores this option.
-   * Default `all`.
+   * Results that count. A request is counted before its handler runs. If the handler's result should not count, RateLimitGuard or
+   * RateLimitInterceptor refunds the hits. RateLimitService ignores this option, because it knows no results. Default `all`.
    */
   readonly count?: 'all' | 'failures' | 'successes';
   /** Length of the block that a refusal by this rule starts, ms; integer from 0 (no block) to 400 days. Default 0. */
@@ -89,24 +91,21 @@ export interface RateLimitRule extends PolicyOptions {
    */
   readonly maxBlockMs?: number;
   /**
-   * True: the rule counts and publishes events as other rules do, but never refuses a request. A request that another rule
-   * refuses is not counted. Default false.
+   * True: the rule counts and publishes events, but never refuses a request. A request that another rule refuses is not counted. Default
+   * false.
    */
   readonly shadow?: boolean;
 }
 
-/**
- * Valid rule with defaults. Fields that can still be undefined say what undefined means. If `name` is undefined, the rule later
- * gets the name of its route, or is refused.
- */
+/** A checked rule with its defaults. A rule without `name` later gets the name of its route, or is refused. */
 export interface ResolvedRule {
   readonly name: string | undefined;
   readonly limit: PerRequest<number>;
   readonly windowMs: number;
   readonly algorithm: RateLimitAlgorithm;
-  /** Undefined: the same as the limit. */
+  /** `burst` of the rule; undefined if it is the limit. */
   readonly burst: number | undefined;
-  /** Undefined: the client's address is counted. */
+  /** `subject` of the rule; undefined if the address of the client is counted. */
   readonly subject: RateLimitRule['subject'];
   readonly cost: PerRequest<number>;
   readonly skip: RateLimitRule['skip'];
@@ -114,12 +113,12 @@ export interface ResolvedRule {
   readonly blockMs: number;
   readonly maxBlockMs: number;
   readonly shadow: boolean;
-  /** Undefined: the module's `onRedisError` applies. */
+  /** `onRedisError` of the rule; undefined if that of the module applies. */
   readonly onRedisError: RedisErrorPolicy | undefined;
 }
 
 export interface NamedRule extends ResolvedRule {
   readonly name: string;
-  /** True if a block also deletes the counter, so that a new window begins after the block. Default false. */
+  /** True: a block also deletes the counter, so that a new window begins after the block. Default false. */
   readonly freshAfterBlock?: boolean;
 }

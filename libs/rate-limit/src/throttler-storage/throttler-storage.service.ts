@@ -10,8 +10,8 @@ import type { NamedRule, RateLimitAlgorithm } from '../rules/rule';
 type ThrottlerRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
 /**
- * Maximum number of cached rules. A full cache is emptied. Without a maximum, the cache of an app that computes a new ttl for
- * each request would grow forever.
+ * Maximum number of cached rules. A full cache is emptied. Without a maximum, it would grow forever in an app that computes a new ttl for
+ * each request.
  */
 const MAX_RULES = 1_000;
 
@@ -29,10 +29,7 @@ const UNLIMITED: ThrottlerRecord = Object.freeze({
  * not counted, and do not extend the block. A new window begins after the block.
  */
 export class RateLimitThrottlerStorage implements ThrottlerStorage {
-  /**
-   * Rules. The key is made from ttl, blockDuration and the name of the throttler, because a route may override the ttl and
-   * blockDuration.
-   */
+  /** Rules by ttl, blockDuration and name of the throttler. A route may override the first two. */
   private rules = new Map<string, NamedRule>();
 
   constructor(
@@ -45,13 +42,13 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
    *
    * @param key client that is counted; text of at least 1 character
    * @param ttl length of the window, ms; integer from 1 to 400 days
-   * @param limit number of hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` from 0 to 10,000. Infinity
-   * means no limit
+   * @param limit number of hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` from 0 to 10,000. Infinity means no
+   *   limit
    * @param blockDuration length of a block after a refusal, ms; integer from 0 (no block) to 400 days
    * @param throttlerName name of the throttler; part of the keys in Redis
-   * @returns the record for ThrottlerGuard, with times in seconds, rounded up. `totalHits` is the number of hits that count, or
-   * limit + 1 if the hit is refused. It is 0 if nothing is counted: the limit is Infinity, or Redis failed and `onRedisError` is
-   * `allow`
+   * @returns the record for ThrottlerGuard, with times in seconds, rounded up. `totalHits` is the number of hits that count, or limit + 1
+   *   for a refused hit. It is 0 if nothing is counted, because the limit is Infinity, or because Redis failed and `onRedisError` is
+   *   `allow`
    * @throws InvalidInputError before anything is counted
    * @throws ServiceUnavailableException if Redis fails and `onRedisError` is `deny`
    */
@@ -85,7 +82,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
     const windowMs = checked(throttler, 'ttl', ttl, 1, MAX_DURATION_MS, 'To turn the limit off, skip the throttler.');
     const blockMs = checked(throttler, 'blockDuration', blockDuration, 0, MAX_DURATION_MS, '0 means no block.');
     const resolved = resolveRule({ limit: 0, windowMs, blockMs, algorithm: this.algorithm });
-    // The prefix `throttler.` separates these counters from the counters of RateLimitModule, which may use the same Redis.
+    // RateLimitModule may use the same Redis. The prefix `throttler.` keeps these counters apart from its counters.
     // See DECISIONS.md: throttler-storage-is-a-subpath
     const rule = Object.freeze({ ...named(resolved, `throttler.${throttler}`), freshAfterBlock: true });
     if (this.rules.size >= MAX_RULES) this.rules = new Map();
@@ -108,8 +105,8 @@ function recordOf({ allowed, reason, rules: [rule] }: RateLimitDecision, limit: 
   }
   if (allowed) return { ...UNLIMITED, totalHits: rule?.used ?? 0, timeToExpire: seconds(rule?.resetMs ?? 0) };
   const { blocked, resetMs, windowMs, retryAfterMs } = rule as RateLimitRuleDecision;
-  // With a limit of 0, no hit is ever allowed and retryAfterMs is Infinity. ThrottlerGuard needs a finite time, so `retryMs` is
-  // the rest of the block, or the ttl if there is no block.
+  // With a limit of 0, retryAfterMs is Infinity, but ThrottlerGuard needs a finite time. So it gets the rest of the block, or the ttl
+  // without a block.
   const retryMs = blocked ? resetMs : limit === 0 ? windowMs : retryAfterMs;
   return {
     totalHits: limit + 1,
