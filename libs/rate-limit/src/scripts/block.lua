@@ -3,12 +3,12 @@ block: block a subject (the counted client or user) under a rule for `blockMs`, 
 
 KEYS[1]  state     string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
 KEYS[2]  penalty   string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>; its value is
-                                 <end of the block, ms>:<strikes>, where strikes are the earlier blocks that count
+                                 <end of the block, ms>:<strikes>; strikes: number of earlier blocks that make the next one longer
 ARGV[1]  blockMs   int >= 1, ms
-ARGV[2]  memoryMs  int >= 0, ms after the block for which the strikes are remembered
+ARGV[2]  memoryMs  int >= 0, how long the strikes are remembered after the block, ms
 
 Returns strikes
-  strikes  int >= 0  as stored; this block does not add one
+  strikes  int >= 0  as stored; this block does not count as a strike
 
 O(1), sliding-log O(hits). TTL: blockMs, and memoryMs more for the penalty. Clock: Redis.
 Replay: the block lasts blockMs from the replay on.
@@ -17,7 +17,7 @@ Replay: the block lasts blockMs from the replay on.
 local penalty = redis.call('MGET', KEYS[2])[1]
 local strikes = penalty and string.match(penalty, '^%d+:(%d+)$') or '0'
 local until_ms = now_ms + ARGV[1]
--- 2^52 marks the counter as blocked, for the scripts that read no penalties: see fixed-window.lua. Other algorithms ignore it.
+-- 2^52 marks a fixed window as blocked, for the scripts that do not read the penalty (see fixed-window.lua). Other algorithms ignore it.
 redis.call('SET', KEYS[1], '4503599627370496', 'PXAT', until_ms)
 redis.call('SET', KEYS[2], string.format('%.0f:%s', until_ms, strikes), 'PXAT', until_ms + ARGV[2])
 return tonumber(strikes)

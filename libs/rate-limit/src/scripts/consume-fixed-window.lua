@@ -1,24 +1,24 @@
 --[[
-consume-fixed-window: charge one rule with a fixed window, by INCRBY and the expiry of its counter. Costs less than `consume`.
+consume-fixed-window: count a request under one rule with a fixed window, by INCRBY and the expiry of its counter. Faster than consume.
 
 KEYS[1]  counter   string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
 ARGV[1]  limit     int >= 1, hits a window; (limit + 1) * (windowMs + 1) must be below 2^53
 ARGV[2]  windowMs  int >= 1, ms
-ARGV[3]  cost      int 1 to limit, hits to charge
+ARGV[3]  cost      int 1 to limit, hits to count
 
 Returns used | refused | undecided
-  used       int        if the request is allowed: used * (windowMs + 1) + resetMs in one number, since an array costs Redis more.
+  used       int        if the request is allowed: used * (windowMs + 1) + resetMs in one number, because an array costs Redis more.
                         used: hits in the window, including this request; resetMs: ms to the end of the window, 1 to windowMs
   refused    int, int   if the request is refused: hits in the window; resetMs
-  undecided  0          nothing was charged, since the counter has a mark of `block` or `reset`, or since INCRBY failed, such as on
-                        the text of another program. The caller then runs `consume`
+  undecided  0          nothing was counted, because the counter has a mark of the scripts block or reset, or because INCRBY failed,
+                        such as on the text of another program. The caller must then call consume
 
-O(1). TTL: to the end of the window; a missing or longer TTL is set again. Clock: Redis. Replay: charges once more.
+O(1). TTL: to the end of the window; a missing or longer TTL is set again. Clock: Redis. Replay: counts the request once more.
 ]]
 local window_ms = ARGV[2] + 0
 local used = redis.pcall('INCRBY', KEYS[1], ARGV[3])
 if type(used) ~= 'number' then return 0 end
--- Only a new counter has one hit, and so no TTL.
+-- A counter with one hit is new, so it has no TTL yet.
 local left_ms = used == 1 and -1 or redis.call('PTTL', KEYS[1])
 local over = used - ARGV[1] > 0
 -- The marks are 2^51 and 2^52, see fixed-window.lua.
@@ -28,7 +28,7 @@ if over and used >= 2251799813685248 then
 end
 if left_ms <= 0 or left_ms > window_ms or used <= 0 then
   if left_ms == 0 or used <= 0 then
-    -- The window ends in this ms, or another program has written a negative count.
+    -- Not new, but without a usable TTL: the window ends in this ms, or another program has written a negative count.
     redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[2])
     used, over = ARGV[3] + 0, false
   else

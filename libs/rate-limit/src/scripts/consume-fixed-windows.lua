@@ -1,17 +1,17 @@
 --[[
-consume-fixed-windows: charge several rules with fixed windows, or none of them if one refuses.
+consume-fixed-windows: count a request under several rules with fixed windows, or under none of them if one refuses.
 
 KEYS[1..]  counters  per rule  string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
 ARGV[1..]  rules     list(int)  per rule three: limit, int >= 1, hits a window; windowMs, int >= 1, ms; cost, int 1 to limit,
-                     hits to charge
+                     hits to count
 
 Returns {windows} | undecided
   windows    flat, per rule: hits in the window, including this request even if it is refused; ms to the end of the window
-  undecided  0  nothing was charged, since a counter has a mark of `block` or `reset`, or since INCRBY failed, such as on the
-             text of another program. The caller then runs `consume`
+  undecided  0  nothing was counted, because a counter has a mark of the scripts block or reset, or because INCRBY failed, such as on
+             the text of another program. The caller must then call consume
 
 If a count exceeds its limit, the script subtracts the request from all counters again.
-O(N). TTL: to the end of the window; a missing or longer TTL is set again. Clock: Redis. Replay: charges once more.
+O(N). TTL: to the end of the window; a missing or longer TTL is set again. Clock: Redis. Replay: counts the request once more.
 Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
 ]]
 local reply, last, refused, undecided = {}, #KEYS, false, false
@@ -23,14 +23,14 @@ for n = 1, last do
     last, undecided = n - 1, true
     break
   end
-  -- Only a new counter has one hit, and so no TTL.
+  -- A counter with one hit is new, so it has no TTL yet.
   local left_ms = used == 1 and -1 or redis.call('PTTL', KEYS[n])
   -- The marks are 2^51 and 2^52, see fixed-window.lua.
   if used >= 2251799813685248 then
     undecided = true
   elseif left_ms <= 0 or left_ms > window_ms or used <= 0 then
     if left_ms == 0 or used <= 0 then
-      -- The window ends in this ms, or another program has written a negative count.
+      -- Not new, but without a usable TTL: the window ends in this ms, or another program has written a negative count.
       redis.call('SET', KEYS[n], cost, 'PX', window_ms)
       used = cost + 0
     else

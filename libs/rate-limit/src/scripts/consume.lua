@@ -1,15 +1,15 @@
 --[[
-consume: charge one request to those of its rules that allow it, or to none of them if a rule other than a shadow rule refuses.
+consume: count a request under those of its rules that allow it, or under none if a rule refuses. Shadow rules never refuse.
 
 KEYS[1..]  keys  per rule its state, then its penalty
   state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
   penalty  string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>; its value is
-                          <end of the block, ms>:<strikes>, where strikes are the earlier blocks that count
-ARGV[1]   charge  int        1 to charge, 0 to decide only
-ARGV[2..]  rules  list(str)  per rule two: its parameters, then the hits to charge, int >= 0. Parameters are
+                          <end of the block, ms>:<strikes>; strikes: number of earlier blocks that make the next one longer
+ARGV[1]   charge  int        1 to count the request, 0 to decide only
+ARGV[2..]  rules  list(str)  per rule two: its parameters, then the hits to count, int >= 0. Parameters are
   <algorithm>:<limit, hits a window>:<window ms>:<capacity>:<mode>:<penalty>
-  capacity   the burst of token-bucket, else the limit; 0 if the limit is 0
-  mode       '' | shadow: never refuses | fresh: a penalty deletes the state
+  capacity   burst for token-bucket, otherwise the limit; 0 if the limit is 0
+  mode       '' | shadow: the rule never refuses | fresh: a block deletes the state
   penalty    '' without blocks, or <ms of the first block>:<ms of the longest block>; each block lasts twice as long as the one before
 
 Returns {allowed, atUs, decisions}
@@ -17,10 +17,10 @@ Returns {allowed, atUs, decisions}
   atUs       int, time of the decision by Redis' clock, us since 1970
   decisions  flat, per rule four integers: verdict (0 allowed, 1 over the limit, 2 blocked); hits that count; ms until no
              hit counts and no block is in force; and for verdict 0 ms until the number of allowed hits rises (0 if no hit
-             counts), else ms to a retry
+             counts), otherwise ms to a retry
 
 O(N) in the rules; sliding-log also in the hits that left the window and, if it refuses, in the cost. TTL: until the key counts
-nothing; a missing TTL is set again. Clock: Redis. Replay: charges once more.
+nothing; a missing TTL is set again. Clock: Redis. Replay: counts the request once more.
 Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
 ]]
 -- @include fixed-window
@@ -33,7 +33,7 @@ local charge, values, reply, charges = ARGV[1] == '1', redis.call('MGET', unpack
 for n = 1, #KEYS / 2 do
   local rule, cost, key = parse_rule(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1]
   local used, reset_ms, retry_ms, next_ms, a, b, c = rule.algorithm.look(rule, key, values[2 * n - 1] or '', cost)
-  -- The hits of token-bucket and sliding-window are fractions. 1e-9 hits more are tolerated, because of rounding errors.
+  -- 1e-9 allows for rounding errors, because token-bucket and sliding-window count fractions of hits.
   local over = used + cost > rule.capacity + 1e-9
   if not over then retry_ms = next_ms elseif cost > rule.capacity then retry_ms = rule.window_ms end
   local verdict = over and 1 or 0
@@ -41,7 +41,7 @@ for n = 1, #KEYS / 2 do
     local until_ms = apply_penalty(rule, key, KEYS[2 * n], values[2 * n], over and charge and rule.enforced)
     if until_ms > now_ms then
       if not over then retry_ms = 0 end
-      -- With `fresh`, a new window begins after the block, so only the block counts.
+      -- With the mode fresh, a new window begins after the block, so until then only the block matters.
       if rule.fresh then retry_ms, reset_ms = 0, 0 end
       verdict, retry_ms, reset_ms = 2, math.max(retry_ms, until_ms - now_ms), math.max(reset_ms, until_ms - now_ms)
     end

@@ -1,19 +1,19 @@
 --[[
-refund: refund the hits that one decision charged, as far as they still count.
+refund: take back the hits of one decision, as far as they still count.
 
 KEYS[1..]  states  per rule  string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
-ARGV[1..]  rules   list(str)  per rule three: its parameters as for `consume`; the charged hits, int >= 1; what identifies the
-                   charge: for fixed-window the end of its window, ms since 1970, negative if it was found by reading the present
-                   window; else the time of the decision by Redis' clock, us since 1970
+ARGV[1..]  rules   list(str)  per rule three: its parameters as in the script consume; the hits to take back, int >= 1; a number
+                   that identifies the decision: its time by Redis' clock, us since 1970; for fixed-window the end of its window, ms
+                   since 1970, negative if the end was found by reading the present window
 
 Returns {given}
-  given  flat, per rule: refunded hits, int 0 to the charged hits; fewer if some of them no longer count,
-         and of token-bucket perhaps fewer than still count
+  given  flat, per rule: hits that were taken back; fewer than requested if some no longer count,
+         and for token-bucket perhaps fewer than still count
 
-O(N), sliding-log O(log hits). TTL: until the key counts nothing; of fixed-window and sliding-log unchanged. Clock: Redis.
-A window that was found by reading is not refunded if it began after a reset: it may be another one than the charged one.
-Replay: refunds as many other hits of the subject, if there are any; fixed-window only hits of the same window, sliding-log only
-hits of the same us and cost.
+O(N), sliding-log O(log hits). TTL: until the key counts nothing; unchanged for fixed-window and sliding-log. Clock: Redis.
+Nothing is taken from a window that was found by reading and began after a reset: it may be a later one.
+Replay: takes back as many other hits of the subject, if there are any; with fixed-window only those of the same window, with
+sliding-log only those of the same us and cost.
 Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
 ]]
 -- @include fixed-window
@@ -23,7 +23,7 @@ Loops over KEYS, so it cannot run on a managed Cluster that allows only literal 
 local given = {}
 for n = 1, #KEYS do
   local rule, cost = parse_rule(ARGV[3 * n - 2]), tonumber(ARGV[3 * n - 1])
-  -- MGET returns nil for the sorted set of sliding-log, where GET would fail.
+  -- For the sorted set of sliding-log, MGET returns nil, where GET would raise an error.
   local value = redis.call('MGET', KEYS[n])[1] or ''
   given[n] = rule.algorithm.refund(rule, KEYS[n], value, cost, tonumber(ARGV[3 * n]))
 end

@@ -1,17 +1,17 @@
 --[[
-items: read a page of the grants of a user's period: the items that count, in no particular order. A small hash is one page.
+items: read a page of the grants of a user's period: the items that count, with their points, in no particular order.
 
 KEYS[1]  state   hash  <prefix>:read-reward:{<partition>}:state:<rule>:<user>
 ARGV[1]  cursor  str   '0', or next of the page before
-ARGV[2]  count   int   1 or more: about as many items as a page has
+ARGV[2]  count   int   approximate number of items on a page, 1 or more; few items are returned on one page
 
 Returns {next, from, to, items}
   next   str   '0' after the last page
-  from   str   digits: start of the period, ms since 1970; '0' if Redis has no period of the user, or it is over: then no items
-  to     str   digits: end of the period, ms since 1970; '0' without a period
+  from   str   digits: start of the period, ms since 1970; '0' without items if there is no current period
+  to     str   digits: end of the period, ms since 1970; '0' if there is no period
   items  flat  per item three: item id (str), number of the grant (digits), points (digits)
 
-O(count), or O(items) of a small hash. TTL: untouched. Clock: Redis. Replay: reads again; the next page may have items of this one.
+O(count), or O(items) of a small hash. TTL: untouched. Clock: Redis. Replay: reads again; a page may repeat items of the page before.
 ]]
 -- @include clock
 local head = redis.call('HGET', KEYS[1], '')

@@ -1,5 +1,5 @@
 --[[
-look: read if an item counts and how many items count, for a user whose period was full at the last call. Changes nothing.
+look: read if an item counts already, and how many items count. Used for a user whose period was full at the last call.
 
 KEYS[1]  state    hash  <prefix>:read-reward:{<partition>}:state:<rule>:<user>
 ARGV[1]  itemId   str   1 to 256 characters
@@ -7,9 +7,9 @@ ARGV[2]  current  str   the same as in `record`
 ARGV[3]  gap      int   the same as in `record`
 
 Returns found
-  found  int   used * 2 + 1 for an item that counts, used * 2 for an item that does not; used: items that count in the period. -1 when
-               this script cannot decide, and the caller must use `record`: the user has no state of the current period and its
-               points, or it has no TTL
+  found  int   used * 2 + 1 if the item counts, used * 2 if it does not; used: number of items that count in the period. -1: this
+               script cannot decide, and the caller must call record: the user has no state for the current period and its points,
+               or the state has no TTL
 
 O(1). TTL: untouched. Clock: Redis, by the time that is left until the state expires. Replay: reads again.
 ]]

@@ -1,11 +1,11 @@
 --[[
-record-fully: do what `record` does, for every rule and period, and keep the first result of an operation id, items that count in
-later periods, a ledger.
+record-fully: grant points for an item as the script record does, but for every rule and period. Also keeps the first result of an
+operation id, items that count in later periods, and a ledger.
 
 KEYS[1]  state     hash    <prefix>:read-reward:{<partition>}:state:<rule>:<user>
-KEYS[2]  ever      set     <prefix>:read-reward:{<partition>}:ever:<rule>:<user>, or the state key when everMs is 0
-KEYS[3]  answer    string  <prefix>:read-reward:{<partition>}:answer:<rule>:<user>:<operation>, or the state key when answerMs is 0
-KEYS[4]  ledger    stream  <prefix>:read-reward:{<partition>}:ledger, or the state key when ledgerMs is 0
+KEYS[2]  ever      set     <prefix>:read-reward:{<partition>}:ever:<rule>:<user>, or the state key if everMs is 0
+KEYS[3]  answer    string  <prefix>:read-reward:{<partition>}:answer:<rule>:<user>:<operation>, or the state key if answerMs is 0
+KEYS[4]  ledger    stream  <prefix>:read-reward:{<partition>}:ledger, or the state key if ledgerMs is 0
 ARGV[1]  itemId    str     1 to 256 characters
 ARGV[2]  token     str     id of the call: the operation id, or an id that no other call has
 ARGV[3]  rule      str     nine integers joined by colons: limit of items, points of an item, limit of points or 0, how long `total`
@@ -18,16 +18,16 @@ ARGV[8]  userId    str     id of the user, for the ledger
 
 Returns {status, points, used, remaining, seq, start, resetsAt, itemId}
   status     int   1 rewarded, 2 duplicate, 3 capped, 0 Redis' clock is in none of the previous, current and next period
-  points     int   points granted by this call
-  used       int   items that count in the period
-  remaining  int   items that the period still rewards
-  seq        int   number of the grant in the period; 0 without a grant
+  points     int   points that this call has granted
+  used       int   number of items that count in the period
+  remaining  int   number of items that the period still rewards
+  seq        int   number of the grant in the period; 0 if nothing was granted
   start      int   start of the user's period, ms after the start of the current period; for `total`, time of the first grant
   resetsAt   int   end of the user's period, ms after the start of the current period; with status 0 Redis' clock
-  itemId     str   item of the result; a repeated operation id returns the item of its first call
+  itemId     str   item of the result; for a repeated operation id, the item of its first call
 
 O(1). TTL: state: end of the next period, for `total` the time in `rule`; ever, answer, ledger: everMs, answerMs, ledgerMs. A grant
-sets them. The first call with an operation id sets that of answer. Other calls that are not replays set a TTL that is missing.
+sets them; the first call with an operation id sets that of answer. Other calls only set missing TTLs.
 Clock: Redis. Replay: with an operation id the first result while it is kept; otherwise the first result while the grant exists,
 found by the token next to the item.
 ]]
@@ -35,7 +35,7 @@ found by the token next to the item.
 -- @include grants
 local ever_ms, answer_ms, ledger_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
--- Returns the first result of this operation id, or of this call if it was sent before; nil or false without one.
+-- Returns the first result of this operation id, or of this call if it was sent before; nil or false if there is none.
 local function find_first_answer(rule, state)
   local kept = answer_ms > 0 and redis.call('GET', KEYS[3])
   if kept then
@@ -44,13 +44,13 @@ local function find_first_answer(rule, state)
       string.match(kept, '^(%d):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(.*)$')
     return { tonumber(status), tonumber(points), tonumber(used), tonumber(room), tonumber(number), from - rule.b1, to - rule.b1, item }
   end
-  -- A token is kept while its grant exists, which may be longer than answerMs. So only calls without an operation id use it.
+  -- The token is stored as long as the grant, which may be longer than answerMs. So it is used only for calls without an operation id.
   local first = answer_ms == 0 and first_answer(rule, state[1], state[2], ARGV[2])
   if first then first[8] = ARGV[1] end
   return first
 end
 
--- Returns 1 if the item counts, in this period or because it was granted in an earlier one, else 0.
+-- Returns 1 if the item counts already, in this period or because of an earlier one; otherwise 0.
 local function find_item(grant, is_new)
   local known = grant and not is_new and 1 or 0
   if ever_ms == 0 then return known end

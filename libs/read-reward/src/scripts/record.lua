@@ -1,11 +1,11 @@
 --[[
-record: count an item that a user read and grant its points, if the item is new and the period has room. For rules whose items count
-in one civil period and get the same points. Where this script cannot decide, `record-fully` must.
+record: grant points for an item that a user has read, if the item is new and the period has room. Only for rules whose period is a day,
+week or month, and whose items all get the same points. If this script cannot decide, the caller must call record-fully.
 
 KEYS[1]  state     hash  <prefix>:read-reward:{<partition>}:state:<rule>:<user>
 ARGV[1]  itemId    str   1 to 256 characters
-ARGV[2]  grant    str   points of an item, two colons, and the id of the call, which no other call has; kept with the grant
-ARGV[3]  limit    int   items that a period rewards
+ARGV[2]  grant    str   points of an item, two colons, and the id of the call; stored with the grant, to detect a replay
+ARGV[3]  limit    int   maximum number of items that a period rewards
 ARGV[4]  gap      int   length of the next period, ms
 ARGV[5]  current  str   start and end of the current period, end of the next one (ms since 1970) and points of an item, with a colon
                         after each
@@ -13,17 +13,17 @@ ARGV[5]  current  str   start and end of the current period, end of the next one
 Returns counted
   counted  int   (refunds * 2^20 + used) * 4 + 1 rewarded; used * 4 + 2 duplicate; used * 4 + 3 capped; 0 not decided, and nothing was
                  written: Redis' clock is not in the current period, the user's period has other bounds or points, or a TTL was lost.
-                 used: items that count in the period; refunds: its refunded grants; refunds + used: number of the grant. In a
-                 group, an array of three integers costs Redis a seventh more
+                 used: number of items that count in the period; refunds: number of its refunded grants; refunds + used: number of
+                 the grant. One integer is a seventh cheaper than an array of three
 
-O(1). TTL: the first grant of a period sets the end of the next one. Clock: Redis; in a period that has begun, the time that is left
-until the state expires. Replay: the first result while the grant exists, found by the id of the call next to the item.
+O(1). TTL: the first grant of a period sets the end of the next one. Clock: Redis, or the time that is left until the state
+expires. Replay: the first result while the grant exists, found by the id of the call next to the item.
 ]]
 -- @include once-a-group
 local state = redis.call('HMGET', KEYS[1], '', ARGV[1])
 local head, grant = state[1], state[2]
 local left_ms = head and redis.call('PTTL', KEYS[1])
--- Until the period ends, more is left of the state than the length of the next period.
+-- The state expires at the end of the next period. So while this period lasts, more than the length of the next one is left.
 local has_begun = head and left_ms - ARGV[4] > 0 and string.find(head, ARGV[5], 1, true) == 1
 local seq, refunds, expires = 0, '0', nil
 if has_begun then
@@ -48,7 +48,8 @@ end
 local used = seq - refunds
 if used - ARGV[3] >= 0 then return used * 4 + 3 end
 if not has_begun then
-  -- Redis does not roll back the first write when it refuses a later one. With HSET alone, there is no later one.
+  -- Redis does not roll back the first write if it refuses a later one. Only a new period needs a second write, so only then is the
+    -- permission for it checked.
   permitted = permitted or redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
   if not permitted or head and not redis.acl_check_cmd('HSET', KEYS[1], 'f', 'v') then
     return redis.error_reply('NOTALLOWED the ACL user of this connection lacks HSET or PEXPIREAT, nothing was granted')

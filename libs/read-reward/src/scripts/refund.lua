@@ -1,5 +1,5 @@
 --[[
-refund: take a grant back, once, while its period runs. Its item and its points then have room in the period again.
+refund: take the points of a grant back, once, while its period runs. The period then has room for the item again.
 
 KEYS[1]  state     hash    <prefix>:read-reward:{<partition>}:state:<rule>:<user>
 KEYS[2]  ever      set     <prefix>:read-reward:{<partition>}:ever:<rule>:<user>
@@ -8,18 +8,18 @@ KEYS[4]  ledger    stream  <prefix>:read-reward:{<partition>}:ledger
 ARGV[1]  itemId    str     item of the grant
 ARGV[2]  start     int     start of the period of the grant, ms since 1970
 ARGV[3]  seq       int     number of the grant in its period
-ARGV[4]  token     str     id of the call; no other call has it
-ARGV[5]  answerMs  int >= 1  how long the receipt is kept
+ARGV[4]  token     str     id of the call, to detect a replay
+ARGV[5]  answerMs  int >= 1  how long the receipt of the refund is kept, ms
 ARGV[6]  everMs    int >= 0  how long items count after the last grant; 0: only in their period
 ARGV[7]  ledgerMs  int >= 0  how long the ledger is kept after its last entry; 0 without a ledger
 ARGV[8]  name      str     name of the rule, for the ledger
 ARGV[9]  userId    str     id of the user, for the ledger
 
 Returns {status, points, used}
-  status  str   refunded | already-refunded | expired | unknown; expired: the period of the grant is over, or Redis has no period
-                of the user; unknown: the user's period has no such grant, or it was refunded and the receipt has expired
-  points  int   points taken back; 0 unless refunded
-  used    int   items that count in the period; 0 when expired or unknown
+  status  str   refunded | already-refunded | expired: the period is over, or Redis has forgotten it | unknown: the period has no such
+                grant, or it was refunded and the receipt has expired
+  points  int   points that were taken back; 0 unless refunded
+  used    int   number of items that count in the period; 0 if expired or unknown
 
 O(1). TTL: receipt: answerMs; ledger: ledgerMs; a TTL that is missing is set. Clock: Redis. Replay: the first result, from the
 receipt.
@@ -45,7 +45,7 @@ if token == ARGV[4] then return { 'refunded', tonumber(points), tonumber(used) }
 if not from or tonumber(from) > tonumber(ARGV[2]) then return { 'expired', 0, 0 } end
 if tonumber(from) < tonumber(ARGV[2]) or tonumber(ARGV[3]) > tonumber(seq) then return { 'unknown', 0, 0 } end
 local number, granted = string.match(state[2] or '', '^(%d+):%d+:(%d+):')
--- The number of a grant is not used again. So a grant of this period that is not in the state was refunded, or lost in a failover.
+-- Each grant has a new number. So if the state lacks a grant with this number, it was refunded, or lost in a failover.
 if number ~= ARGV[3] then return { token and 'already-refunded' or 'unknown', 0, token and count or 0 } end
 if now_ms >= tonumber(to) then return { 'expired', 0, 0 } end
 permitted = permitted or redis.acl_check_cmd('SREM', KEYS[2], 'm') and redis.acl_check_cmd('HDEL', KEYS[1], 'f')

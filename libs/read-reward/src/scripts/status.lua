@@ -1,14 +1,14 @@
 --[[
-status: read the points and the remaining items of a user's period. Changes only a TTL that is missing.
+status: read the points and the remaining items of a user's period. Sets the TTL of the state if it is missing.
 
 KEYS[1]  state   hash      <prefix>:read-reward:{<partition>}:state:<rule>:<user>
-ARGV[1]  rule    str       the same as in `record-fully`
+ARGV[1]  rule    str       as in the script record-fully
 
 Returns {status, points, used, remaining, resetsAt}
   status     int   1 open, 0 Redis' clock is in none of the previous, current and next period
-  points     int   points granted in the period and not refunded
-  used       int   items that count in the period
-  remaining  int   items that the period still rewards
+  points     int   points of the period that were not refunded
+  used       int   number of items that count in the period
+  remaining  int   number of items that the period still rewards
   resetsAt   int   end of the user's period, ms after the start of the current period; with status 0 Redis' clock
 
 O(1). TTL: set if it is missing. Clock: Redis. Replay: reads again.

@@ -1,12 +1,10 @@
 -- @include clock
 -- @include state
--- The state is the number of hits. The expiry of the key is the end of the window; the first hit of a window sets the expiry.
--- Two marks are numbers, so that INCRBY does not fail on them, and larger than any limit, so that only a request that seems to
--- be over the limit has to look for them:
--- * 2^51 and more: the hits of a window after a reset, plus 2^51. `consume-fixed-window` does not know when a window ends, and
---   leaves these to `consume`, which does. Without this mark, a refund of hits before the reset might take this window for the
---   one before it.
--- * 2^52 and more: blocked until the key expires. `consume` finds the end of the block in the penalty.
+-- The state of a fixed window is its number of hits. The key expires at the end of the window, which begins with its first hit. Two marks
+-- are numbers, so that INCRBY works on them. They are larger than any limit, so only a request over the limit must look for them: * from
+-- 2^51 on: hits of a window after a reset, plus 2^51. The script consume-fixed-window does not know when a window ends, and leaves
+--   these to the script consume, which knows it. Without this mark, a refund of hits from before the reset could hit the new window.
+-- * from 2^52 on: the subject is blocked until the key expires. The script consume reads the end of the block from the penalty.
 local RENEWED, BLOCKED = '2251799813685248', 4503599627370496
 local function read_count(rule, key, value)
   local count = tonumber(string.match(value, '^%d+$')) or 0
@@ -33,7 +31,7 @@ algorithms['fixed-window'] = {
   refund = function(rule, key, value, cost, charged_until_ms)
     local count, ends_ms, mark = read_count(rule, key, value)
     if count == 0 or ends_ms ~= math.abs(charged_until_ms) then return 0 end
-    -- A window after a reset was found by reading: it may be another one than the charged one.
+    -- A window after a reset that was found by reading may be a later one than that of the hits.
     if charged_until_ms < 0 and mark > 0 then return 0 end
     local given = math.min(cost, count)
     if given == count and mark == 0 then redis.call('DEL', key) else redis.call('DECRBY', key, given) end

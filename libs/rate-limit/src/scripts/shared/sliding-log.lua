@@ -1,7 +1,7 @@
 -- @include clock
 -- @include state
--- The state is a sorted set with a member <us>:<n>:<cost> per charged request, whose score is <us>. One more member, `total`,
--- has the sum of the costs as its score, which is lower than all other scores.
+-- The state is a sorted set with a member <us>:<n>:<cost> per counted request, whose score is <us>. The member `total` has the sum of the
+-- costs as its score. All times have higher scores than LOWEST_US, and the sum a lower one.
 local LOWEST_US = '1e12'
 local function read_total(key)
   local total = redis.pcall('ZSCORE', key, 'total')
@@ -17,7 +17,7 @@ end
 algorithms['sliding-log'] = {
   look = function(rule, key, _, cost)
     local total, window_ms = read_total(key), rule.window_ms
-    -- There is no log yet, or the script `block` or another program has overwritten it. So an empty log starts.
+    -- Without the sum, there is no log yet, or the script block or another program has overwritten it. An empty log begins.
     if not total then
       redis.call('DEL', key)
       return 0, 0, window_ms, 0, 0
@@ -48,8 +48,8 @@ algorithms['sliding-log'] = {
   charge = function(rule, key, cost, total, next_ms)
     local start, cost_text, n = string.format('%.0f:', now_us), string.format(':%.0f', cost), total
     total = string.format('%.0f', total + cost)
-    -- `n` makes members of the same us differ. It starts at the sum of the costs, which a refund lowers, so a member with
-    -- this `n` may exist already; then the next `n` is tried.
+    -- `n` makes members of the same us differ. It begins with the sum of the costs. A refund lowers that sum, so a member with this `n` may
+    -- exist; then the next `n` is tried.
     while redis.call('ZADD', key, 'NX', now_us, start .. n .. cost_text) == 0 do n = n + 1 end
     redis.call('ZADD', key, total, 'total')
     redis.call('PEXPIREAT', key, now_ms + rule.window_ms + 1)

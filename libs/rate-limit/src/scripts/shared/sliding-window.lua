@@ -1,6 +1,6 @@
 -- @include clock
 -- @include state
--- The state is <number of the window>:<hits in this window>:<hits in the previous window>. Window n begins at n * window_ms.
+-- Parses the state: <number of the window>:<hits in this window>:<hits in the window before>. Window n begins at n * window_ms.
 local function read_windows(value)
   local last, current, previous = string.match(value, '^(%d+):(%d+):(%d+)$')
   if not last then return nil end
@@ -9,12 +9,12 @@ end
 local function write_windows(rule, key, last, current, previous)
   redis.call('SET', key, string.format('%.0f:%.0f:%.0f', last, current, previous), 'PXAT', (last + 2) * rule.window_ms)
 end
--- Returns true if the state counts now. After the clock was set back, the state may belong to the next window, and counts.
+-- Returns true if the hits of a state still count. After the clock was set back, the state may belong to the next window, and counts, too.
 local function is_live(last, window)
   return last and last >= window - 1 and last <= window + 1
 end
--- Returns the ms until the estimate is at most `free` hits. The weight of the previous hits falls in this window, and the
--- weight of the current hits in the next window.
+-- Returns the ms until at most `free` hits count. The hits of the window before count less and less during this window, and those of this
+-- window during the next one.
 local function ms_to(free, current, previous, window_ms)
   local left_ms = window_ms - now_ms % window_ms
   if current <= free then
@@ -23,7 +23,7 @@ local function ms_to(free, current, previous, window_ms)
   if free < 0 then return left_ms end
   return left_ms + math.max(0, window_ms - math.floor(free * window_ms / current))
 end
--- Returns the ms until the number of allowed hits rises; 0 if no hit counts.
+-- Returns the ms until more hits are allowed; 0 if no hit counts.
 local function ms_to_next(rule, current, previous)
   local left_ms = rule.window_ms - now_ms % rule.window_ms
   local used = math.ceil(current + previous * left_ms / rule.window_ms - 1e-9)

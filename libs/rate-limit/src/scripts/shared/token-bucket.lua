@@ -1,20 +1,20 @@
 -- @include clock
 -- @include state
--- A bucket whose level rises by the hits of each request and drains evenly (GCRA). The state is
+-- A bucket whose level rises by the hits of each request and drains evenly (GCRA). Its state has the form
 --   <level, hits>:<us at which it had this level>:<us at which it was last empty><lows>
--- The state has a level, where GCRA usually has an arrival time, because a time in us is too coarse for high rates. The third
--- part and the lows are left out if the third part equals the second. A low is ;<us>,<level just before a charge>. The newest
--- low is first. From the lows, a refund finds the lowest level since its charge.
+-- GCRA usually stores a time instead of a level, but a time in us is too coarse for high rates. A low has the form
+-- ;<us>,<level just before a request was counted>, the newest first. From them, a refund finds the lowest level since a request. The third
+-- part and the lows are left out if the third part equals the second.
 local LOW_CHARS, MAX_LOWS = 33, 8
 
 local function drained_in(rule, us)
   return math.max(0, us) * rule.limit / (rule.window_ms * 1000)
 end
--- Returns the level now, the us at which the bucket was last empty, and the lows as text.
+-- Returns the present level of the bucket, the us at which it was last empty, and the lows as text.
 local function read_bucket(rule, value)
   local level, at_us, empty_us, lows = string.match(value, '^([%d.e+-]+):(%d+):?(%d*)([;,.%d]*)$')
   if not level then return 0, now_us, '' end
-  -- Another program may have written any number.
+  -- The limit 1e10 protects against a huge number that another program has written.
   level = math.min(tonumber(level) or 0, 1e10) - drained_in(rule, now_us - at_us)
   if level <= 0 then return 0, now_us, '' end
   if #lows % LOW_CHARS ~= 0 then lows = '' end
@@ -30,7 +30,7 @@ local function write_bucket(rule, key, level, empty_us, lows)
   redis.call('SET', key, string.format('%.17g:%.0f%s', level, now_us, since), 'PXAT', now_ms + reset_ms + 1)
   return reset_ms
 end
--- Returns the ms until the number of allowed hits rises; 0 if no hit counts.
+-- Returns the ms until more hits are allowed; 0 if no hit counts.
 local function ms_to_token(rule, level)
   local used = math.min(rule.capacity, math.ceil(level - 1e-9))
   return used > 0 and math.max(1, ms_to_drain(rule, level - used + 1)) or 0
@@ -39,15 +39,15 @@ local function low_text(us, low)
   return string.format(';%016.0f,%015.4f', us, math.floor(low * 1e4) / 1e4)
 end
 
--- Adds `low`, the level just before a charge, and removes the newest lows that are not below it. If there are more than
--- MAX_LOWS, the two oldest lows are joined into one, with the lower level and the later time.
+-- Adds `low`, the level just before a request is counted, and removes the newest lows that are not below it. If there are more than
+-- MAX_LOWS, joins the two oldest into one with the lower level and the later time.
 local function with_low(lows, low)
   local at_us, least = string.match(lows, '^;(%d+),([%d.]+)')
   while at_us and (tonumber(least) or 0) >= low do
     lows = string.sub(lows, LOW_CHARS + 1)
     at_us, least = string.match(lows, '^;(%d+),([%d.]+)')
   end
-  -- Between two charges at the same us nothing drains, so the earlier low of this us is enough.
+  -- Nothing drains between two requests of the same us, so the earlier low of this us is enough.
   if tonumber(at_us) == now_us then return lows end
   lows = low_text(now_us, low) .. lows
   if #lows <= MAX_LOWS * LOW_CHARS then return lows end
@@ -68,9 +68,9 @@ algorithms['token-bucket'] = {
     if level > 0 then lows = with_low(lows, level) end
     return write_bucket(rule, key, level + cost, empty_us, lows), ms_to_token(rule, level + cost)
   end,
-  -- Without the charge, the level would be `cost` lower, but never below 0. So the refund is at most the lowest level since
-  -- the charge. A stored low may be too low, since lows are rounded and joined. But the level at its time was at least the
-  -- part of the charge that had not drained by then, so `math.max` takes that part if it is larger.
+  -- Without the request, the level would be `cost` lower, but never below 0. So at most the lowest level since then can be taken back. A
+  -- stored low may be too low, because lows are rounded and joined. But at that time, the level was at least the part of the request's
+  -- hits that had not drained, so `math.max` takes that part if it is larger.
   refund = function(rule, key, value, cost, charged_us)
     local level, empty_us, lows = read_bucket(rule, value)
     if charged_us < empty_us then return 0 end

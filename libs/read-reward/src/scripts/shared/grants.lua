@@ -1,6 +1,6 @@
 -- @include period
--- Returns the first result of this call if it was sent before: the state keeps the token and the result of the call that got the
--- grant, for each item. A grant of `record` has no room, because all its items get the same points.
+-- Returns the first result of this call if it was sent before. For this, each grant in the state has the token and the result of its call.
+-- A grant of the script record lacks the number of remaining items (room), which follows from the others: all items get the same points.
 local function first_answer(rule, head, grant, token)
   local seq, refunds, points, room, by = string.match(grant or '', '^(%d+):(%d+):(%d+):(%d*):(.*)$')
   if by ~= token then return nil end
@@ -14,13 +14,13 @@ local function next_points(rule, sum)
   return rule.cap > 0 and math.min(rule.each, rule.cap - sum) or rule.each
 end
 
--- Returns when the state expires after a grant, as text. A grant of `total` moves it.
+-- Returns the time at which the state expires after a grant, as text. For the period `total`, each grant moves it.
 local function expiry_after(rule, expires)
   return rule.total_ms > 0 and string.format('%.0f', now_ms + rule.total_ms) or expires
 end
 
--- Format the texts of the state: the head, which describes the user's period, and the grant of one item. `refunds` is the number of
--- refunded grants of the period, so seq - refunds items count.
+-- Makes the head of a user's state, which describes the period. `refunds` is the number of refunded grants of the period, so seq - refunds
+-- items count.
 local function format_head(each, from, to, expires, sum, seq, refunds)
   local extra = sum - each * (seq - refunds)
   return table.concat({ from, to, expires, each, format_integer(extra), format_integer(seq), format_integer(refunds) }, ':')

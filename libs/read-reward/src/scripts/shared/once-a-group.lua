@@ -1,2 +1,2 @@
--- Redis' clock and the checked permissions, which a call reads once for all calls of its group.
+-- Redis' clock and the checked permissions. The first call that needs them reads them for all calls that are sent together.
 local now_ms, permitted = nil, nil

@@ -1,4 +1,5 @@
--- Parses the argument `rule`. The calls of a group mostly have the same rule and periods, so each text is parsed once in a group.
+-- Codes of the status in replies. The argument `rule` is parsed below, once for each text, because calls that are sent together mostly have
+-- the same.
 local REWARDED, DUPLICATE, CAPPED, OUTSIDE = 1, 2, 3, 0
 local rules = {}
 local function parse_rule(text)
@@ -14,28 +15,28 @@ local function parse_rule(text)
   return rule
 end
 
--- Returns an integer as text. The calls of a group write the same small integers, so each integer is formatted once in a group.
+-- Integers as text. Calls that are sent together write the same small integers, so each is formatted once.
 local texts = {}
 local function format_integer(n)
   local text = texts[n]
   if not text then
-    -- Exact below 10^14: a time, or a number of items or points.
+    -- This is exact below 10^14, which is enough for times and for numbers of items or points.
     text = n .. ''
     texts[n] = text
   end
   return text
 end
 
--- Returns the user's period, from the head of the state: true if the period begins now; its start, its end and the expiry of the
--- state, all three as text; its points, the number of its last grant, and its number of refunded grants. The head has the points
--- of an item and what the points of the period are more than those of its items, because mostly only the number of grants changes.
+-- Returns the user's period, from the head of the state: true if it begins now; its start, its end and the expiry of the state as text; its
+-- points, the number of its last grant, and its number of refunded grants. The head does not have all points, but only those that exceed
+-- the usual points of the items, so that mostly only the number of grants changes.
 local function find_period(rule, head, now)
   local from, to, expires, each, extra, seq, refunds =
     string.match(head or '', '^(%d+):(%d+):(%d+):(%d+):(-?%d+):(%d+):(%d+)$')
   local last, after = tonumber(to) or 0, rule.b3
   if now < last then return false, from, to, expires, extra + each * (seq - refunds), tonumber(seq), tonumber(refunds) end
-  -- `total` has one period for each user, which begins with the first grant. A user whose state expired gets a period with a new
-  -- start, so that no grant has the id of an earlier grant.
+  -- For the period `total`, a user has one period, which begins with the first grant. After the state has expired, the start differs, so
+  -- that no grant gets the id of an earlier one.
   if rule.total_ms > 0 then return true, format_integer(now), rule.to, rule.after, 0, 0, 0 end
   from, to = rule.b1, rule.b2
   if now < rule.b1 then
@@ -43,8 +44,8 @@ local function find_period(rule, head, now)
   elseif now >= rule.b2 then
     from, to, after = rule.b2, rule.b3, rule.b4
   end
-  -- The calendar of the user has changed, so this period would be shorter than a whole one. It begins where the last one ended, and
-  -- ends with the next whole period.
+  -- The user's time zone has changed, so this period would be too short. It begins where the last one ended, and ends with the next whole
+  -- period.
   if last > from then from, to, after = last, after, 2 * after - to end
   return true, format_integer(from), format_integer(to), format_integer(after), 0, 0, 0
 end
@@ -55,13 +56,13 @@ local function count_room(rule, used, sum)
   return room > 0 and room or 0
 end
 
--- Sets the expiry of a key that has none although it exists.
+-- Sets the expiry of a key that exists without one.
 local function keep_ttl(key, until_ms)
   if redis.call('PEXPIRETIME', key) == -1 then redis.call('PEXPIREAT', key, until_ms) end
 end
 
--- Redis does not roll back the earlier writes when it refuses one. So a script checks its permissions before the first write, once in
--- a group.
+-- True once the permissions for all writes were checked. Redis does not roll back, so this happens before the first write, once for calls
+-- that are sent together.
 local permitted = false
 local DENIED = 'NOTALLOWED the ACL user of this connection lacks a permission for the keys of read-reward: HSET, HDEL, SADD, SREM, '
   .. 'SET, UNLINK, XADD or PEXPIREAT; nothing was granted or refunded'
