@@ -133,4 +133,27 @@ describe.each([
     const nodes = 'nodes' in client ? client.nodes('master') : [client];
     return (await Promise.all(nodes.map((node) => node.keys(`${prefix}:*:state`)))).flat();
   };
+
+  it('finds the jobs of other apps, and runs none of them', async () => {
+    const { app } = booted;
+    await app.get(ScheduledLockService).runNow('sweep');
+    const metadata = { imports: [ScheduleModule.forRoot()], providers: [] };
+    const other = await boot(metadata, { prefix, client: connect(), lock: { namespace: 'viewer' } });
+    const foreign = sectionOf(jobsSection, { ScheduledLockService: other.app.get(ScheduledLockService) });
+    const tag = String((await allRows(foreign, ['jobs', 'others']))[0]?.name);
+    expect(tag).toMatch(/:sweep$/);
+    expect(await allRows(foreign, ['jobs', 'others'])).toMatchObject([
+      { kind: 'other', nextAtMs: null, lastStatus: 'ran' },
+    ]);
+    expect(await allRows(section, ['jobs', 'others'])).toEqual([]);
+    expect(await factsOf(foreign, ['jobs', 'others', tag])).toMatchObject({
+      state: 'done',
+      codes: ['job-ran'],
+      actions: [],
+    });
+    expect(await allRows(foreign, ['jobs', 'others', tag, 'runs'])).toMatchObject([{ status: 'ran' }]);
+    expect(await foreign.find('sweep')).toMatchObject([{ address: ['jobs', 'others', tag], kind: 'job' }]);
+    expect(await foreign.show(['jobs', 'others', 'shop:unknown'])).toBeUndefined();
+    await expect(foreign.preview('run-now', { address: ['jobs', 'others', tag] }, {})).rejects.toThrow('nothing at');
+  });
 });

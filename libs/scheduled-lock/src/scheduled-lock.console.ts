@@ -1,9 +1,11 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
 import type { JobKind } from './jobs/job';
 import type { JobRecord } from './scheduled-lock.types';
 
 /** State of a job, for `luanest/console`. All times are ms since 1970. */
 export interface JobLook {
-  readonly kind: JobKind['type'];
+  /** `other`: a job that this app does not have. */
+  readonly kind: JobKind['type'] | 'other';
   /**
    * When the job is due next, by the clock of this process; undefined if never. For `@Interval`, the start of the next period: the first
    * call on any node after that runs the job.
@@ -32,6 +34,7 @@ export interface JobLook {
 
 /** Reads the state of jobs for `luanest/console`. */
 export interface JobsConsole {
+  readonly registry: ScriptRegistry;
   /**
    * Returns the state of a job.
    *
@@ -39,4 +42,8 @@ export interface JobsConsole {
    * @throws SetupError for a job that this app does not have
    */
   look(name: string, records: number): Promise<JobLook>;
+  /** Returns the state of a job that any app has. @param tag the namespace and the name of the job, with `:` between them */
+  lookAt(tag: string, records: number): Promise<JobLook>;
+  /** Returns the `tag` of a job of this app. */
+  tagOf(name: string): string;
 }

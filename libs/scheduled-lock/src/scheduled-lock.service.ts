@@ -129,13 +129,23 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
 
   /** Returns functions for `luanest/console`. */
   [CONSOLE](): JobsConsole {
+    const { registry } = this;
+    const read = async (keys: { readonly state: string; readonly history: string }, entries: number) => {
+      const { owner, ...found } = await registry.run(lookAtJob, { keys, args: { entries } });
+      return { ...found, node: owner.slice(0, Math.max(0, owner.lastIndexOf('#'))) };
+    };
     return {
+      registry,
+      tagOf: (name) => `${this.options.namespace}:${name}`,
       look: async (name, records) => {
         const { kind, state, history } = this.jobs.named(name).job;
-        const keys = { state, history };
-        const { owner, ...found } = await this.registry.run(lookAtJob, { keys, args: { entries: records } });
-        const node = owner.slice(0, Math.max(0, owner.lastIndexOf('#')));
-        return { ...found, node, kind: kind.type, nextAtMs: nextSlotOf(kind, time.nowMs()) };
+        const found = await read({ state, history }, records);
+        return { ...found, kind: kind.type, nextAtMs: nextSlotOf(kind, time.nowMs()) };
+      },
+      lookAt: async (tag, records) => {
+        const keys = registry.keySpace('scheduled-lock').tag(tag);
+        const found = await read({ state: keys.key('state'), history: keys.key('history') }, records);
+        return { ...found, kind: 'other', nextAtMs: undefined };
       },
     };
   }

@@ -20,6 +20,7 @@ export const NAMES_ZH = {
   locks: '锁',
   held: '持有中',
   jobs: '定时任务',
+  others: '其他应用的任务',
   runs: '运行记录',
   limits: '限流',
   rules: '规则',

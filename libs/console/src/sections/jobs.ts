@@ -1,23 +1,28 @@
 import type { JobRecord, ScheduledLockService } from 'luanest/scheduled-lock';
-import { CONSOLE, endsWithin, thrownText } from '../../../internal/src';
-import type { Done, Listing, Row, Section, SectionFactory, Sentence } from '../console.types';
+import { CONSOLE, endsWithin, isIdOf, thrownText } from '../../../internal/src';
+import type { Address, Done, Listing, Match, Row, Section, SectionFactory, Sentence } from '../console.types';
+import { columns } from './columns';
 import { parseFilter } from './filters';
-import { at, lasts, link, oneOf, refused, unknownAction, unknownAddress } from './support';
+import { globOf, MOST_OF_SEARCH, scanPage, taggedKeys } from './scan';
+import { at, lasts, link, oneOf, refused, scanSentences, unknownAction, unknownAddress } from './support';
 
 type Look = Awaited<ReturnType<ReturnType<ScheduledLockService[typeof CONSOLE]>['look']>>;
 
 const ALL = ['jobs', 'all'] as const;
+const OTHERS = ['jobs', 'others'] as const;
 const FILTERS = ['running', 'failing'] as const;
 /** Number of past outcomes that are read for each job: all that Redis keeps. */
 const RECORDS = 50;
+/** Maximum length of a namespace and a name with `:` between them; maximum number of jobs of other apps that a search returns. */
+const [MAX_TAG, MOST_FOUND] = [1_024, 20];
 /** Longest time that `run-now` waits for the end of the run, ms. A longer run continues. */
 const SOON_MS = 1_000;
 /** Outcomes of ticks that another node took, or that came too late. They do not show whether the job works. */
 const SKIPPED: readonly JobRecord['status'][] = ['skipped-held', 'skipped-slot', 'stale'];
 
 /**
- * Section of the jobs of this app, and of its handlers with a lock. It shows when a job runs next, which process runs it now, and
- * how the last runs ended.
+ * Section of the jobs, and of handlers with a lock. It shows when a job of this app runs next, which process runs a job now, and how
+ * the last runs ended. A scan of the keys finds the jobs of other apps.
  */
 export const jobsSection: SectionFactory = (app) => {
   const service = app.find('ScheduledLockService') as ScheduledLockService | undefined;
@@ -28,12 +33,30 @@ export const jobsSection: SectionFactory = (app) => {
   const lookAtAll = async (): Promise<(readonly [string, Look])[]> => {
     return Promise.all(service.names.map(async (name) => [name, await lookAt(name)] as const));
   };
+  const { pattern, tagOf } = taggedKeys(jobs.registry, 'scheduled-lock', 'history');
+  /** Reads the jobs of other apps, page by page. Their name is the namespace and the name, with `:` between them. */
+  const others = async (page: Parameters<typeof scanPage>[2], name?: string) => {
+    const own = new Set(service.names.map((each) => jobs.tagOf(each)));
+    const chosen = name === undefined ? pattern : pattern.replace('*', () => `*${globOf(name)}`);
+    const isWanted = (tag: string) => name === undefined || tag === name || tag.endsWith(`:${name}`);
+    return scanPage(jobs.registry, chosen, page, (keys) => {
+      const tags = keys.map(tagOf).filter((tag) => !own.has(tag) && isWanted(tag));
+      return Promise.all(tags.map(async (tag) => [tag, await jobs.lookAt(tag, RECORDS)] as const));
+    });
+  };
+  const otherIn = async ([, list, tag = '']: readonly string[]): Promise<Look | undefined> => {
+    const look = list === 'others' && isIdOf(tag, MAX_TAG) ? await jobs.lookAt(tag, RECORDS) : undefined;
+    return look !== undefined && (look.run !== 'none' || look.records.length > 0) ? look : undefined;
+  };
   const nameIn = ([, list, name]: readonly string[]): string | undefined =>
     list === 'all' && name !== undefined && service.names.includes(name) ? name : undefined;
 
   const section: Section = {
     name: 'jobs',
-    lists: [{ name: 'all', filters: FILTERS }],
+    lists: [
+      { name: 'all', filters: FILTERS },
+      { name: 'others', filters: [] },
+    ],
     actions: [{ name: 'run-now', danger: false, on: 'one' }],
 
     async summary() {
@@ -47,35 +70,36 @@ export const jobsSection: SectionFactory = (app) => {
       };
     },
 
-    async list(address, { filter }) {
+    async list(address, { filter, cursor, limit }) {
       const name = address.length === 4 && address[3] === 'runs' ? nameIn(address) : undefined;
       if (name !== undefined) return runsOf(await service.history(name));
+      if (address.length === 4 && address[3] === 'runs') {
+        return runsOf(((await otherIn(address)) ?? unknownAddress(address)).records);
+      }
+      if (address.length === 2 && address[1] === 'others') {
+        const page = await others({ limit, ...(cursor !== undefined && { cursor }) });
+        const rows = page.items.map(([name, look]) => rowOf(OTHERS, name, look, sentenceOf(name, look).level));
+        const next = page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor };
+        return { columns: COLUMNS, rows, ...next, sentences: scanSentences({ rows, ...next }, limit) };
+      }
       if (address.length !== 2 || address[1] !== 'all') return unknownAddress(address);
       const wanted = parseFilter(filter, FILTERS).state;
       const rows = (await lookAtAll())
         .map(([name, look]) => ({ name, look, level: sentenceOf(name, look).level }))
         .filter(({ look }) => wanted !== 'running' || look.run === 'running')
         .filter(({ level }) => wanted !== 'failing' || level === 'error' || level === 'warning')
-        .map(({ name, look, level }) => rowOf(name, look, level));
-      return {
-        columns: [
-          { name: 'name', kind: 'link' },
-          { name: 'kind' },
-          { name: 'nextAtMs', kind: 'instant' },
-          { name: 'runningOn' },
-          { name: 'lastStatus' },
-          { name: 'lastAtMs', kind: 'instant' },
-          { name: 'lastDurationMs', kind: 'duration' },
-        ],
-        rows,
-        total: rows.length,
-      };
+        .map(({ name, look, level }) => rowOf(ALL, name, look, level));
+      return { columns: COLUMNS, rows, total: rows.length };
     },
 
     async show(address) {
-      const name = address.length === 3 ? nameIn(address) : undefined;
-      if (name === undefined) return undefined;
-      const [look, records] = await Promise.all([lookAt(name), service.history(name)]);
+      const own = address.length === 3 ? nameIn(address) : undefined;
+      const name = own ?? address[2] ?? '';
+      const [look, records] =
+        own === undefined
+          ? [address.length === 3 ? await otherIn(address) : undefined, undefined]
+          : await Promise.all([lookAt(own), service.history(own)]);
+      if (look === undefined) return undefined;
       const { kind, nextAtMs, run, node, mode, startedAtMs, leaseEndsAtMs, fence } = look;
       return {
         title: name,
@@ -90,14 +114,19 @@ export const jobsSection: SectionFactory = (app) => {
           { name: 'fence', value: fence },
         ],
         sentences: [sentenceOf(name, look)],
-        lists: [{ name: 'runs', listing: runsOf(records) }],
-        actions: kind === 'handler' ? [] : ['run-now'],
+        lists: [{ name: 'runs', listing: runsOf(records ?? look.records) }],
+        actions: kind === 'handler' || kind === 'other' ? [] : ['run-now'],
       };
     },
 
     async find(id) {
-      if (!service.names.includes(id)) return [];
-      return [{ address: [...ALL, id], kind: 'job', title: id, sentence: sentenceOf(id, await lookAt(id)) }];
+      const of = (list: Address, name: string, look: Look): Match => {
+        return { address: [...list, name], kind: 'job', title: name, sentence: sentenceOf(name, look) };
+      };
+      if (service.names.includes(id)) return [of(ALL, id, await lookAt(id))];
+      if (!isIdOf(id, MAX_TAG)) return [];
+      const { items } = await others({ limit: MOST_FOUND, mostVisited: MOST_OF_SEARCH }, id);
+      return items.map(([name, look]) => of(OTHERS, name, look));
     },
 
     async preview(action, target) {
@@ -121,6 +150,10 @@ export const jobsSection: SectionFactory = (app) => {
   };
   return section;
 };
+
+const COLUMNS = columns(
+  'name:link kind nextAtMs:instant runningOn lastStatus lastAtMs:instant lastDurationMs:duration',
+);
 
 const HANDLER: Sentence = {
   code: 'job-is-handler',
@@ -166,9 +199,9 @@ function lastOf({ records }: Look): JobRecord | undefined {
   return records.find(({ status }) => !SKIPPED.includes(status));
 }
 
-function rowOf(name: string, look: Look, level: Sentence['level']): Row {
+function rowOf(list: Address, name: string, look: Look, level: Sentence['level']): Row {
   const last = lastOf(look);
-  const address = [...ALL, name];
+  const address = [...list, name];
   const cells = [
     ...[link(address), look.kind, at(look.nextAtMs), look.run === 'running' ? look.node : null],
     ...[last?.status ?? null, at(last?.recordedAtMs), lasts(last?.durationMs)],
@@ -200,7 +233,8 @@ function runsOf(records: readonly JobRecord[]): Listing {
 function sentenceOf(name: string, look: Look): Sentence {
   const { run, node, startedAtMs, leaseEndsAtMs } = look;
   const last = lastOf(look);
-  const fix = { action: 'run-now', address: [...ALL, name] };
+  const fix =
+    look.kind === 'handler' || look.kind === 'other' ? {} : { fix: { action: 'run-now', address: [...ALL, name] } };
   if (run === 'running') {
     const values = { name, node, startedAtMs, leaseEndsAtMs };
     return { code: 'job-running', text: `${node} runs the job ${name} now.`, level: 'info', values };
@@ -211,7 +245,7 @@ function sentenceOf(name: string, look: Look): Sentence {
       text: `${node} began a run of ${name} and has not ended it: the process died, or its lease ended before the job did.`,
       level: 'error',
       values: { name, node, startedAtMs },
-      ...(look.kind !== 'handler' && { fix }),
+      ...fix,
     };
   }
   if (last === undefined) {
@@ -227,7 +261,7 @@ function sentenceOf(name: string, look: Look): Sentence {
       text: `The last run of ${name}, on ${last.node}, failed. The log of ${last.node} has the error.`,
       level: 'error',
       values,
-      ...(look.kind !== 'handler' && { fix }),
+      ...fix,
     };
   }
   if (last.status === 'lost') {
@@ -236,7 +270,7 @@ function sentenceOf(name: string, look: Look): Sentence {
       text: `The last run of ${name}, on ${last.node}, lost its lock before it ended.`,
       level: 'error',
       values,
-      ...(look.kind !== 'handler' && { fix }),
+      ...fix,
     };
   }
   return {
