@@ -18,6 +18,8 @@ const memoryRedis = '^libs/memory-redis/';
 const servers = '^libs/testing/src/servers/';
 // The program luanest: a command line, which no lib imports.
 const cli = '^libs/cli/';
+// The app of Nest that `luanest console` loads when it is called. Its guard is next to it.
+const consoleApp = '^libs/cli/src/console/(console-app|one-time-link)\\.ts$';
 const app = '^(src|test|bench)/';
 // A lib's door, and the doors of rooms that are a subpath of their own, since they need a peer of their own.
 const doors = '^libs/([^/]+/src|rate-limit/src/throttler-storage|testing/src/servers)/index\\.ts$';
@@ -75,11 +77,18 @@ module.exports = {
       to: { path: cli },
     },
     {
-      // It runs from any folder, and starts at once.
+      // It runs from any folder, and starts at once. The page of `luanest console` is an app of Nest.
       name: 'the-program-needs-no-nest',
       severity: 'error',
-      from: { path: `${cli}src/` },
+      from: { path: `${cli}src/`, pathNot: consoleApp },
       to: { path: '^libs/|^node_modules/@nestjs/', pathNot: [cli, withoutNest], dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'only-luanest-console-loads-nest',
+      severity: 'error',
+      from: { path: `${cli}src/`, pathNot: consoleApp },
+      // `require` runs when the command is called.
+      to: { path: consoleApp, dependencyTypesNot: ['require', 'type-import', 'type-only'] },
     },
     {
       name: 'memory-redis-imports-nothing-of-luanest',

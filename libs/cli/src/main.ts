@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { Command } from './command';
+import { console } from './console/console';
 import { doctor } from './doctor/doctor';
 import { migrate } from './migrate/migrate';
 import { ConnectError } from './redis/node';
@@ -7,7 +8,7 @@ import type { Terminal } from './terminal';
 import { top } from './top/top';
 import { UsageError } from './usage-error';
 
-const COMMANDS: Readonly<Record<string, Command>> = { doctor, migrate, top };
+const COMMANDS: Readonly<Record<string, Command>> = { console, doctor, migrate, top };
 
 const HELP = ['--help', '-h', 'help'];
 

@@ -11,6 +11,8 @@ export interface Terminal {
   print(text: string): void;
   /** Prints a line to the standard error. */
   complain(text: string): void;
+  /** Resolves when the user asks the program to end: Ctrl-C, or the signal SIGTERM. */
+  interrupted(): Promise<void>;
   /** The screen and the keyboard. Absent if the standard output is not a terminal. */
   readonly screen?: Screen;
 }
@@ -57,6 +59,10 @@ export const terminal: Terminal = {
   ...(process.stdout.isTTY && process.stdin.isTTY ? { screen } : {}),
   print: (text) => void process.stdout.write(`${text}\n`),
   complain: (text) => void process.stderr.write(`${text}\n`),
+  interrupted: () =>
+    new Promise((resolve) => {
+      process.once('SIGINT', () => resolve()).once('SIGTERM', () => resolve());
+    }),
 };
 
 /** Adds the escape codes of a colour to a text, if the terminal may show colours. */

@@ -10,7 +10,11 @@ export interface Run {
 /** Runs the program in this process. */
 export async function luanest(
   args: readonly string[],
-  options: { readonly folder?: string; readonly url?: string } = {},
+  options: {
+    readonly folder?: string;
+    readonly url?: string;
+    readonly interrupted?: (printed: string) => Promise<void>;
+  } = {},
 ): Promise<Run> {
   const printed: string[] = [];
   const complained: string[] = [];
@@ -20,6 +24,7 @@ export async function luanest(
     colours: false,
     print: (text) => void printed.push(text),
     complain: (text) => void complained.push(text),
+    interrupted: () => options.interrupted?.(printed.join('\n')) ?? Promise.resolve(),
   });
   return { status, printed: printed.join('\n'), complained: complained.join('\n') };
 }

@@ -59,6 +59,7 @@ it('draws the screen again and again until q', async () => {
       colours: false,
       print: () => undefined,
       complain: () => undefined,
+      interrupted: () => Promise.resolve(),
       screen: {
         size: () => ({ rows: 8, columns: 40 }),
         draw: (lines) => {
