@@ -1,9 +1,17 @@
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import { defineStream, StreamConsumerModule, StreamConsumerService } from 'luanest/stream-consumer';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { withAdmin } from '../../testing/src/servers/admin';
-import { sharedClusterNodes } from '../../../test/support/shared-servers';
+import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import { clusterClient, standaloneClient } from '../../script-registry/test/support';
 import { main } from '../src/main';
 import type { Sample } from '../src/top/sample';
 import { linesOf, ratesOf } from '../src/top/view';
+import type { WorkCounts, WorkSample } from '../src/top/work';
+import { workLines } from '../src/top/work-view';
 import { luanest } from './support';
 
 let redis: RedisServer;
@@ -84,6 +92,85 @@ it('says that nobody listens, without a stack', async () => {
   const { status, complained } = await luanest(['top', '--redis', 'redis://127.0.0.1:1']);
   expect(status).toBe(1);
   expect(complained).toBe('luanest top: 127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1');
+});
+
+describe.each([
+  ['standalone', standaloneClient, () => ['--redis', sharedRedisUrl()]],
+  [
+    'Cluster',
+    clusterClient,
+    () => {
+      const [node] = sharedClusterNodes() as [{ host: string; port: number }];
+      return ['--redis', `redis://${node.host}:${node.port}`, '--cluster'];
+    },
+  ],
+] as const)('queues and streams on %s', (_, connect, address) => {
+  it('are counted as their services count them, and what a group has settled is a rate', async () => {
+    const [client, prefix] = [connect(), uniquePrefix()];
+    class App {}
+    Module({
+      imports: [
+        ScriptRegistryModule.forRoot({ client, prefix }),
+        DelayedTaskModule.forRoot({ work: false, queues: { mail: { partitions: 3 } } }),
+        StreamConsumerModule.forRoot(),
+      ],
+    })(App);
+    const app = await NestFactory.createApplicationContext(App, { logger: false });
+    const [mail, streams] = [app.get(DelayedTaskService).queue('mail'), app.get(StreamConsumerService)];
+    const orders = defineStream<number>({ name: 'orders', partitions: 2 });
+    await Promise.all([0, 0, 3_600_000].map((delayMs) => mail.schedule('send', {}, { delayMs })));
+    const fast = await streams.handle({ stream: orders, group: 'fast' }, () => undefined);
+    await (await streams.handle({ stream: orders, group: 'slow' }, () => undefined)).stop();
+    await streams.publish(orders, 0);
+    let n = 0;
+    const publishing = setInterval(() => void streams.publish(orders, ++n), 50);
+    const { status, printed } = await luanest(['top', ...address(), '--prefix', prefix, '--once']);
+    clearInterval(publishing);
+    const cells = (name: string): string[] => {
+      const line = printed.split('\n').find((one) => one.startsWith(`${name} `)) ?? '';
+      return line.slice(37).trim().split(/ +/);
+    };
+    expect(status).toBe(0);
+    expect(cells('queue mail').slice(0, 6)).toEqual(['3', '2', '0', '0', '-', '0']);
+    expect(cells('queue default')).toEqual(['0', '0', '0', '0', '-', '0', '-']);
+    expect(Number(cells('stream orders > fast')[4])).toBeGreaterThan(1);
+    const [waiting = '', , , , , change = ''] = cells('stream orders > slow');
+    expect(Number(waiting)).toBeGreaterThan(5);
+    expect(Number(change)).toBeGreaterThan(1);
+    await fast.stop();
+    await app.close();
+    client.disconnect();
+  });
+});
+
+describe('the table of work', () => {
+  const counts = (over: Partial<WorkCounts>): WorkCounts => {
+    return { waiting: 0, due: 0, running: 0, dead: 0, oldestMs: 0, ...over };
+  };
+  const moment = (atMs: number, ...all: [string, Partial<WorkCounts>][]): WorkSample => {
+    return { atMs, unread: 0, counts: new Map(all.map(([name, over]) => [name, counts(over)])) };
+  };
+  const rowsOf = (lines: readonly string[]) => lines.map((line) => line.trim().split(/ {2,}/));
+
+  it('has the oldest work first, rates by time, and how many rows do not fit', () => {
+    const before = moment(0, ['queue a', { waiting: 10 }], ['stream s > g', { settled: 100 }]);
+    const after = moment(
+      2_000,
+      ['queue a', { waiting: 4, running: 1, oldestMs: 90_000 }],
+      ['stream s > g', { settled: 300, oldestMs: 7_200_000 }],
+      ['queue new', { waiting: 5 }],
+    );
+    expect(rowsOf(workLines(before, after, 9))).toEqual([
+      ['queue, or stream > group', 'waiting', 'due', 'running', 'dead', 'done/s', 'change/s', 'oldest'],
+      ['stream s > g', '0', '0', '0', '0', '100', '0', '2h'],
+      ['queue a', '4', '0', '1', '0', '-', '-2.5', '1m'],
+      ['queue new', '5', '0', '0', '0', '-', '0', '-'],
+      [''],
+    ]);
+    expect(rowsOf(workLines(before, after, 3))[2]).toEqual(['... and 2 more']);
+    expect(workLines(before, after, 2)).toEqual([]);
+    expect(workLines(before, { ...after, problem: 'NOPERM' }, 9)[0]).toBe('Queues and streams cannot be read: NOPERM');
+  });
 });
 
 describe('rates', () => {

@@ -1,36 +1,48 @@
-import { pause } from '../../../internal/src/without-nest';
+import { measuredMs, pause } from '../../../internal/src/without-nest';
 import type { Command } from '../command';
+import { findIn, type Found } from '../redis/found';
 import { nodeOpener } from '../redis/node';
-import { openMasters, redisUrl } from '../redis/servers';
+import { openMasters, redisUrl, type Master } from '../redis/servers';
 import type { Terminal } from '../terminal';
 import { type Sample, takeSample } from './sample';
 import { linesOf } from './view';
+import { takeWork, type WorkSample } from './work';
+import { workLines } from './work-view';
 
 const EVERY_MS = 2_000;
+/** Pause between two searches for queues and streams, ms. */
+const FIND_MS = 60_000;
 /** Size of the output if it is not a terminal. */
 const PAPER = { rows: 60, columns: 120 };
 
-const HELP = `Usage: luanest top [--redis URL] [--cluster] [--once]
+const HELP = `Usage: luanest top [--redis URL] [--cluster] [--prefix PREFIX] [--once]
 
-Shows what a Redis does, again each 2 s: rates, times and failures of each command, of scripts first of all.
-It sends one INFO to each master each time. q quits.
+Shows what a Redis does, again each 2 s: the queues and streams of luanest, then rates, times and failures of each command.
+Each time it sends one INFO to each master, and seven commands for each partition of up to 200. q quits.
 
-  --redis URL   redis://user:password@host:6379, or rediss:// with TLS. Default: the environment variable REDIS_URL
-  --cluster     the URL is a node of a Cluster: adds up all masters
-  --once        prints the rates of 2 s and ends; also if the output is not a terminal`;
+  --redis URL      redis://user:password@host:6379, or rediss:// with TLS. Default: the environment variable REDIS_URL
+  --cluster        the URL is a node of a Cluster: adds up all masters
+  --prefix PREFIX  \`prefix\` of ScriptRegistryModule. Default: luanest
+  --once           prints the rates of 2 s and ends; also if the output is not a terminal`;
 
 /** The command `luanest top`. */
 export const top: Command = {
-  summary: 'shows what a Redis does: rates, times and failures of its commands',
+  summary: 'shows what a Redis does: queues and streams, and rates, times and failures of commands',
   help: HELP,
-  options: { redis: { type: 'string' }, cluster: { type: 'boolean' }, once: { type: 'boolean' } },
+  options: {
+    redis: { type: 'string' },
+    cluster: { type: 'boolean' },
+    prefix: { type: 'string' },
+    once: { type: 'boolean' },
+  },
   async run({ values }, terminal) {
     const url = redisUrl(values.redis, terminal.environment);
     const masters = await openMasters(url, values.cluster === true, nodeOpener(terminal.folder));
     const nodes = masters.map(({ node }) => node);
     try {
+      const prefix = typeof values.prefix === 'string' ? values.prefix : 'luanest';
       await show(
-        () => takeSample(nodes),
+        sampler(masters, prefix),
         url.host,
         values.once === true ? { ...terminal, screen: undefined } : terminal,
       );
@@ -41,8 +53,40 @@ export const top: Command = {
   },
 };
 
+/** The numbers of the servers, and of the queues and streams in them, at one moment. */
+interface Moment {
+  readonly sample: Sample;
+  readonly work: WorkSample;
+}
+
+/** Returns a function that reads all numbers. It looks for queues and streams at the first call, and then once a minute. */
+function sampler(masters: readonly Master[], prefix: string): () => Promise<Moment> {
+  let found: Found | undefined;
+  let foundAtMs = 0;
+  const readWork = async (): Promise<WorkSample> => {
+    if (found === undefined || measuredMs() - foundAtMs > FIND_MS) {
+      found = await findIn(masters, prefix);
+      foundAtMs = measuredMs();
+    }
+    return takeWork(found);
+  };
+  return async () => {
+    const [sample, work] = await Promise.all([
+      takeSample(masters.map(({ node }) => node)),
+      // The user may be allowed INFO only. The rest of the screen is then still right.
+      readWork().catch((error: Error): WorkSample => ({
+        atMs: 0,
+        counts: new Map(),
+        unread: 0,
+        problem: error.message,
+      })),
+    ]);
+    return { sample, work };
+  };
+}
+
 async function show(
-  take: () => Promise<Sample>,
+  take: () => Promise<Moment>,
   where: string,
   { screen, print }: Omit<Terminal, 'screen'> & { readonly screen?: Terminal['screen'] | undefined },
 ): Promise<void> {
@@ -50,14 +94,16 @@ async function show(
   const restore = screen?.listen((key) => {
     if (key === 'q') quit.abort();
   });
+  const draw = (before: Moment, after: Moment, size: typeof PAPER): string[] =>
+    linesOf(where, before.sample, after.sample, size, (rows) => workLines(before.work, after.work, rows));
   try {
     let before = await take();
     while (!quit.signal.aborted) {
       await pause(EVERY_MS, { signal: quit.signal });
       if (quit.signal.aborted) return;
       const after = await take();
-      if (!screen) return print(linesOf(where, before, after, PAPER).join('\n'));
-      screen.draw(linesOf(where, before, after, screen.size()));
+      if (!screen) return print(draw(before, after, PAPER).join('\n'));
+      screen.draw(draw(before, after, screen.size()));
       before = after;
     }
   } finally {

@@ -1,4 +1,5 @@
 import type { Sample } from './sample';
+import { rounded, row } from './table';
 
 /** Commands that run or load the scripts of luanest. */
 const SCRIPTS = new Set(['evalsha', 'eval', 'evalsha_ro', 'script|load']);
@@ -40,14 +41,21 @@ export function ratesOf(before: Sample, after: Sample): CommandRates[] {
     .sort((a, b) => b.busyPercent - a.busyPercent || (a.command < b.command ? -1 : 1));
 }
 
+/** Width of the first column, in characters. */
+const FIRST = 22;
 const HEADS = ['command', 'calls/s', 'failed/s', 'µs/call', 'p99 µs', 'busy %'];
 
-/** Returns the lines of the screen, at most `rows`, each with at most `columns` characters. */
+/**
+ * Returns the lines of the screen, at most `rows`, each with at most `columns` characters.
+ *
+ * @param work returns the table of queues and streams, with at most this number of lines
+ */
 export function linesOf(
   where: string,
   before: Sample,
   after: Sample,
   { rows, columns }: { readonly rows: number; readonly columns: number },
+  work: (rows: number) => readonly string[] = () => [],
 ): string[] {
   const rates = ratesOf(before, after);
   const total = (read: (rate: CommandRates) => number): number => rates.reduce((sum, rate) => sum + read(rate), 0);
@@ -56,27 +64,24 @@ export function linesOf(
     `${rounded(total((rate) => rate.callsPerSecond))} commands/s   ${rounded(total((rate) => rate.busyPercent))} % busy   ` +
       `${after.clients} clients   ${after.keys} keys   ${rounded(after.memory / 2 ** 20)} MB`,
     '',
-    row(HEADS),
+    // The other half is for the commands.
+    ...work(Math.floor((rows - 6) / 2)),
+    row(HEADS, FIRST),
   ];
   const lines = rates.map((rate) =>
-    row([
-      rate.script ? `${rate.command} *` : rate.command,
-      rounded(rate.callsPerSecond),
-      rounded(rate.failedPerSecond),
-      rounded(rate.usecPerCall),
-      rounded(rate.p99Usec),
-      rounded(rate.busyPercent),
-    ]),
+    row(
+      [
+        rate.script ? `${rate.command} *` : rate.command,
+        rounded(rate.callsPerSecond),
+        rounded(rate.failedPerSecond),
+        rounded(rate.usecPerCall),
+        rounded(rate.p99Usec),
+        rounded(rate.busyPercent),
+      ],
+      FIRST,
+    ),
   );
   const foot = ['', '* runs scripts; what a script calls is counted in the other lines, too'];
   const room = Math.max(rows - head.length - foot.length, 1);
   return [...head, ...lines.slice(0, room), ...foot].slice(0, rows).map((line) => line.slice(0, columns));
-}
-
-function row([first = '', ...rest]: readonly string[]): string {
-  return first.padEnd(22) + rest.map((cell) => cell.padStart(10)).join('');
-}
-
-function rounded(n: number): string {
-  return n >= 100 || Number.isInteger(n) ? String(Math.round(n)) : n.toFixed(1);
 }
