@@ -5,6 +5,7 @@ import { columns } from './columns';
 import { parseFilter } from './filters';
 import { globOf, MOST_OF_SEARCH, scanPage, taggedKeys } from './scan';
 import { at, lasts, link, oneOf, refused, scanSentences, unknownAction, unknownAddress } from './support';
+import { say } from './sentences';
 
 type Look = Awaited<ReturnType<ReturnType<ScheduledLockService[typeof CONSOLE]>['look']>>;
 
@@ -155,11 +156,7 @@ const COLUMNS = columns(
   'name:link kind nextAtMs:instant runningOn lastStatus lastAtMs:instant lastDurationMs:duration',
 );
 
-const HANDLER: Sentence = {
-  code: 'job-is-handler',
-  text: 'This is a handler of requests or messages. It runs when one comes, and not by hand.',
-  level: 'info',
-};
+const HANDLER: Sentence = say('job-is-handler');
 
 /** Starts a run of a job. Waits at most SOON_MS for the outcome, because a job may run for hours. */
 async function runNow(service: ScheduledLockService, name: string): Promise<Done> {
@@ -170,8 +167,7 @@ async function runNow(service: ScheduledLockService, name: string): Promise<Done
     },
     (error: unknown) => {
       const values = { name, error: thrownText(error) };
-      const text = `The job ${name} ran, and failed: ${values.error}.`;
-      outcome = { count: 1, refused: { code: 'job-run-failed', text, level: 'error', values } };
+      outcome = { count: 1, refused: say('job-run-failed', values) };
     },
   );
   await endsWithin(SOON_MS, running);
@@ -179,20 +175,8 @@ async function runNow(service: ScheduledLockService, name: string): Promise<Done
 }
 
 function notRun(name: string, status: string): Sentence {
-  if (status === 'skipped-held') {
-    return {
-      code: 'job-locked',
-      text: `The job ${name} did not run, because its lock is held.`,
-      level: 'warning',
-      values: { name },
-    };
-  }
-  return {
-    code: 'job-not-run',
-    text: `The job ${name} did not run: ${status}.`,
-    level: 'error',
-    values: { name, status },
-  };
+  if (status === 'skipped-held') return say('job-locked', { name });
+  return say('job-not-run', { name, status });
 }
 
 function lastOf({ records }: Look): JobRecord | undefined {
@@ -237,46 +221,13 @@ function sentenceOf(name: string, look: Look): Sentence {
     look.kind === 'handler' || look.kind === 'other' ? {} : { fix: { action: 'run-now', address: [...ALL, name] } };
   if (run === 'running') {
     const values = { name, node, startedAtMs, leaseEndsAtMs };
-    return { code: 'job-running', text: `${node} runs the job ${name} now.`, level: 'info', values };
+    return say('job-running', values);
   }
-  if (run === 'died') {
-    return {
-      code: 'job-died',
-      text: `${node} began a run of ${name} and has not ended it: the process died, or its lease ended before the job did.`,
-      level: 'error',
-      values: { name, node, startedAtMs },
-      ...fix,
-    };
-  }
-  if (last === undefined) {
-    return { code: 'job-never-ran', text: `Redis knows no run of the job ${name}.`, level: 'info', values: { name } };
-  }
+  if (run === 'died') return { ...say('job-died', { name, node, startedAtMs }), ...fix };
+  if (last === undefined) return say('job-never-ran', { name });
   const values = { name, node: last.node, recordedAtMs: last.recordedAtMs, durationMs: last.durationMs };
-  if (last.status === 'ran') {
-    return { code: 'job-ran', text: `The last run of ${name}, on ${last.node}, succeeded.`, level: 'ok', values };
-  }
-  if (last.status === 'failed') {
-    return {
-      code: 'job-failed',
-      text: `The last run of ${name}, on ${last.node}, failed. The log of ${last.node} has the error.`,
-      level: 'error',
-      values,
-      ...fix,
-    };
-  }
-  if (last.status === 'lost') {
-    return {
-      code: 'job-lost',
-      text: `The last run of ${name}, on ${last.node}, lost its lock before it ended.`,
-      level: 'error',
-      values,
-      ...fix,
-    };
-  }
-  return {
-    code: 'job-redis-error',
-    text: `The last tick of ${name}, on ${last.node}, could not claim its run, because Redis failed.`,
-    level: 'error',
-    values,
-  };
+  if (last.status === 'ran') return say('job-ran', values);
+  if (last.status === 'failed') return { ...say('job-failed', values), ...fix };
+  if (last.status === 'lost') return { ...say('job-lost', values), ...fix };
+  return say('job-redis-error', values);
 }

@@ -4,6 +4,7 @@ import type { Address, Listing, Row, Section, SectionFactory, Sentence } from '.
 import { parseFilter } from './filters';
 import { ask, globOf, scanPage } from './scan';
 import { at, input, lasts, link, oneOf, scanSentences, unknownAction, unknownAddress } from './support';
+import { say } from './sentences';
 
 type Console = ReturnType<RateLimitService[typeof CONSOLE]>;
 type Rule = ReturnType<Console['rules']>[number];
@@ -269,17 +270,13 @@ function sentenceOf(subject: string, looks: readonly Look[]): Sentence {
   const blocked = looks.find((look) => stateOf(look) === 'blocked');
   if (blocked) {
     const values = { subject, rule: blocked.rule.name, endsAtMs: blocked.endsAtMs };
-    const text = `${subject} is blocked by the rule ${values.rule}.`;
-    return { code: 'subject-blocked', text, level: 'error', values, fix: fix(values.rule) };
+    return say('subject-blocked', values, fix(values.rule));
   }
   const limited = looks.find((look) => stateOf(look) === 'limited' && !look.rule.shadow);
   if (limited) {
     const values = { subject, rule: limited.rule.name, used: limited.used, endsAtMs: limited.endsAtMs };
-    const text = `${subject} has nothing left under the rule ${values.rule}.`;
-    return { code: 'subject-limited', text, level: 'warning', values, fix: fix(values.rule) };
+    return say('subject-limited', values, fix(values.rule));
   }
   const used = looks.some((look) => look.used > 0);
-  return used
-    ? { code: 'subject-counted', text: `No rule refuses ${subject} now.`, level: 'ok', values: { subject } }
-    : { code: 'subject-not-counted', text: `No rule counts hits of ${subject} now.`, level: 'ok', values: { subject } };
+  return used ? say('subject-counted', { subject }) : say('subject-not-counted', { subject });
 }

@@ -4,6 +4,7 @@ import type { Row, Section, SectionFactory, Sentence } from '../console.types';
 import { parseFilter } from './filters';
 import { scanPage, taggedKeys } from './scan';
 import { at, link, oneOf, refused, scanSentences, unknownAction, unknownAddress } from './support';
+import { say } from './sentences';
 
 type Console = ReturnType<LockService[typeof CONSOLE]>;
 type Look = Awaited<ReturnType<Console['look']>>;
@@ -107,12 +108,7 @@ export const locksSection: SectionFactory = (app, context) => {
         count: 1,
         more: false,
         samples: [name],
-        sentence: {
-          code: 'lock-release-what-for',
-          text: `${node} still believes that it has the lock until its next renewal. Release it only if ${node} no longer works on it.`,
-          level: 'warning',
-          values: { node, waiters },
-        },
+        sentence: say('lock-release-what-for', { node, waiters }),
         expected: String(fence),
       };
     },
@@ -121,28 +117,10 @@ export const locksSection: SectionFactory = (app, context) => {
       if (action !== 'release') return unknownAction('locks', section.actions, action);
       const name = nameIn(oneOf(target, action));
       const fence = Number(expected ?? NaN);
-      if (!Number.isSafeInteger(fence) || fence < 1) {
-        return refused({
-          code: 'lock-needs-fence',
-          text: 'A lock is released only from the holder that you saw. Give the fence of that holder as `expected`.',
-          level: 'error',
-        });
-      }
+      if (!Number.isSafeInteger(fence) || fence < 1) return refused(say('lock-needs-fence'));
       const result = await locks.release(name, fence);
       if (result === 'released') return { count: 1 };
-      return refused(
-        result === 'unknown'
-          ? {
-              code: 'lock-release-unknown',
-              text: 'The call was sent twice, because its first reply was lost. Most probably the first one released the lock.',
-              level: 'warning',
-            }
-          : {
-              code: 'lock-changed',
-              text: 'The holder that you saw no longer has the lock. Nothing was changed.',
-              level: 'warning',
-            },
-      );
+      return refused(result === 'unknown' ? say('lock-release-unknown') : say('lock-changed'));
     },
   };
   return section;
@@ -160,29 +138,18 @@ function nameIn(address: readonly string[]): string {
 }
 
 function free(name: string): Sentence {
-  return { code: 'lock-free', text: `Nobody holds the lock ${name}.`, level: 'ok', values: { name } };
+  return say('lock-free', { name });
 }
 
 function sentenceOf(name: string, look: Look, nowMs: number): Sentence {
   const { held, node, acquiredAtMs, leaseEndsAtMs, waiters, waitingSinceMs } = look;
   if (!held && waiters === 0) return free(name);
-  if (!held) {
-    return {
-      code: 'lock-free-waited-for',
-      text: `The lock ${name} is free, and the first of ${waiters} waiting processes takes it next.`,
-      level: 'info',
-      values: { name, waiters },
-    };
-  }
+  if (!held) return say('lock-free-waited-for', { name, waiters });
   const values = { name, node, heldMs: Math.max(0, nowMs - acquiredAtMs), leaseEndsAtMs, waiters };
-  if (waiters === 0) {
-    return { code: 'lock-held', text: `${node} holds the lock ${name}, and nobody waits for it.`, level: 'ok', values };
-  }
-  return {
-    code: 'lock-waited-for',
-    text: `${node} holds the lock ${name}, and ${waiters} processes wait for it.`,
-    level: 'warning',
-    values: { ...values, waitedMs: Math.max(0, nowMs - waitingSinceMs) },
-    fix: { action: 'release', address: [...HELD, name] },
-  };
+  if (waiters === 0) return say('lock-held', values);
+  return say(
+    'lock-waited-for',
+    { ...values, waitedMs: Math.max(0, nowMs - waitingSinceMs) },
+    { action: 'release', address: [...HELD, name] },
+  );
 }

@@ -4,6 +4,7 @@ import type { Action, Address, Match, Row, Section, SectionFactory, Sentence, Va
 import { columns } from './columns';
 import { globOf, MOST_OF_SEARCH, scanPage, taggedKeys } from './scan';
 import { at, oneOf, refused, scanSentences, unknownAction, unknownAddress } from './support';
+import { say } from './sentences';
 
 type Console = ReturnType<OnceService[typeof CONSOLE]>;
 type Look = Awaited<ReturnType<Console['look']>>;
@@ -39,13 +40,7 @@ export const onceSection: SectionFactory = (app, context) => {
     summary: () =>
       Promise.resolve({
         figures: [],
-        sentences: [
-          {
-            code: 'once-search',
-            text: 'Search for a request key or an id to see its state. Redis keeps no list of them, so lists are read page by page.',
-            level: 'info',
-          },
-        ],
+        sentences: [say('once-search')],
       }),
 
     async list(address, { filter, cursor, limit }) {
@@ -122,13 +117,7 @@ export const onceSection: SectionFactory = (app, context) => {
 
     async run(action, target, _input, expected) {
       const { kind, id, name } = subjectOf(action, oneOf(target, action));
-      if (expected === undefined) {
-        return refused({
-          code: 'once-needs-fence',
-          text: 'A claim is ended only if it is the one that you saw. Give its fence as `expected`.',
-          level: 'error',
-        });
-      }
+      if (expected === undefined) return refused(say('once-needs-fence'));
       const status = await once.end(kind, id, action === 'release' ? 'release' : 'forget', expected);
       if (status === 'ended') return { count: 1 };
       return refused(status === 'unknown' ? gone(name) : changed(name));
@@ -173,11 +162,7 @@ function rowOf(list: string, id: string, look: Look): Row {
 
 /** A match that is not a request: it says that others may exist, and leads to the list. */
 function searchedInPart(list: string, id: string): Match {
-  const sentence: Sentence = {
-    code: 'once-searched-in-part',
-    text: 'Redis has many keys, so only a part of them was searched. The list has all: filter it by this key.',
-    level: 'info',
-  };
+  const sentence: Sentence = say('once-searched-in-part');
   return { address: ['once', list], kind: `once-${list}`, title: id, sentence };
 }
 
@@ -217,71 +202,31 @@ function sentenceOf(look: Look): Sentence {
   const { leaseEndsAtMs, bytes: resultBytes, expiresAtMs } = look;
   switch (stateOf(look)) {
     case 'in-progress':
-      return {
-        code: 'once-in-progress',
-        text: 'An owner works on it, and renews the lease meanwhile. Repeats get "in progress".',
-        level: 'info',
-        values: { leaseEndsAtMs },
-      };
+      return say('once-in-progress', { leaseEndsAtMs });
     case 'done':
-      return {
-        code: 'once-done',
-        text: 'It is done. Repeats get the stored result until it expires.',
-        level: 'ok',
-        values: { resultBytes, expiresAtMs },
-      };
+      return say('once-done', { resultBytes, expiresAtMs });
     case 'abandoned':
-      return {
-        code: 'once-abandoned',
-        text: 'Its owner died or stood still, and at most one run is allowed, so it does not run again. Look if the work was done, and forget it if not.',
-        level: 'warning',
-        values: { leaseEndsAtMs },
-      };
+      return say('once-abandoned', { leaseEndsAtMs });
     case 'lease-ended':
-      return {
-        code: 'once-lease-ended',
-        text: 'The lease of its owner has ended. The next caller does the work.',
-        level: 'info',
-        values: { leaseEndsAtMs },
-      };
+      return say('once-lease-ended', { leaseEndsAtMs });
     case 'released':
-      return { code: 'once-released', text: 'It was released. The next caller does the work.', level: 'info' };
+      return say('once-released');
     default:
-      return {
-        code: 'once-first',
-        text: 'Somebody was the first, so later callers are refused until it expires.',
-        level: 'ok',
-        values: { expiresAtMs },
-      };
+      return say('once-first', { expiresAtMs });
   }
 }
 
 function warningOf(action: string): Sentence {
-  if (action === 'release') {
-    return {
-      code: 'once-release-what-for',
-      text: 'The owner may still work, and the next caller may do the work at the same time. Release only if the owner is gone.',
-      level: 'warning',
-    };
-  }
-  return {
-    code: 'once-forget-what-for',
-    text: 'The stored result is deleted, and the next caller does the work again.',
-    level: 'warning',
-  };
+  if (action === 'release') return say('once-release-what-for');
+  return say('once-forget-what-for');
 }
 
 function gone(name: string): Sentence {
-  return { code: 'once-gone', text: `Redis has forgotten ${name}.`, level: 'info', values: { name } };
+  return say('once-gone', { name });
 }
 
 function changed(name: string): Sentence {
-  return {
-    code: 'once-changed',
-    text: `${name} is not as you saw it any more. Nothing was changed.`,
-    level: 'warning',
-    values: { name },
-  };
+  return say('once-changed', { name });
 }
 
 function isId(id: string): boolean {

@@ -1,6 +1,7 @@
 import type { OutboxService } from 'luanest/outbox';
 import type { Address, Done, Listing, Row, Section, SectionFactory, Sentence, Target, Value } from '../console.types';
 import { at, input, lasts, link, parsed, unknownAction, unknownAddress } from './support';
+import { say } from './sentences';
 
 type OutboxRow = Awaited<ReturnType<OutboxService['list']>>['items'][number];
 type Stats = Awaited<ReturnType<OutboxService['stats']>>;
@@ -150,11 +151,7 @@ export const outboxSection: SectionFactory = (app, context) => {
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
-const TWICE: Sentence = {
-  code: 'row-may-act-twice',
-  text: 'Nobody knows whether an undecided row took effect. Look first whether it has: after a retry it may do so a second time.',
-  level: 'warning',
-};
+const TWICE: Sentence = say('row-may-act-twice');
 
 function stateIn(address: Address): State {
   return STATES.find((name) => name === address[1]) ?? unknownAddress(address);
@@ -200,34 +197,15 @@ function listRows(state: State, items: readonly OutboxRow[], nextCursor: string 
 
 function sentencesOf({ waiting, oldestMs = 0, failed, undecided }: Stats): Sentence[] {
   const sentences: Sentence[] = [];
-  if (failed > 0) {
-    const text = `${failed} rows of the outbox were refused and set aside.`;
-    sentences.push({ code: 'outbox-failed', text, level: 'error', values: { failed } });
-  }
-  if (undecided > 0) {
-    const text = `Nobody knows whether ${undecided} rows of the outbox took effect. They were set aside.`;
-    sentences.push({ code: 'outbox-undecided', text, level: 'error', values: { undecided } });
-  }
-  if (oldestMs > LATE_MS) {
-    sentences.push({
-      code: 'outbox-late',
-      text: `The oldest of ${waiting} waiting rows is too old. Look whether a process runs the relay, and whether Redis takes what it sends.`,
-      level: 'warning',
-      values: { waiting, oldestMs },
-    });
-  }
+  if (failed > 0) sentences.push(say('outbox-failed', { failed }));
+  if (undecided > 0) sentences.push(say('outbox-undecided', { undecided }));
+  if (oldestMs > LATE_MS) sentences.push(say('outbox-late', { waiting, oldestMs }));
   return sentences;
 }
 
 function rowSentence(state: State, { id, createdAtMs, error = '' }: OutboxRow): Sentence {
-  if (state === 'waiting') {
-    const text = 'The row waits until a relay sends it.';
-    return { code: 'row-waits', text, level: 'info', values: { createdAtMs } };
-  }
+  if (state === 'waiting') return say('row-waits', { createdAtMs });
   const fix = { action: 'retry', address: ['outbox', state, id] };
-  if (state === 'undecided') {
-    const text = 'Nobody knows whether the row took effect.';
-    return { code: 'row-undecided', text, level: 'error', values: { error }, fix };
-  }
-  return { code: 'row-failed', text: `The row was refused: ${error}`, level: 'error', values: { error }, fix };
+  if (state === 'undecided') return say('row-undecided', { error }, fix);
+  return say('row-failed', { error }, fix);
 }

@@ -7,6 +7,7 @@ import { readProcesses } from './history';
 import { historyScripts } from './history.scripts';
 import { numberOf, sentencesOfServer, serverOf, versionOf, type Server } from './servers';
 import { at, lasts, link, unknownAction, unknownAddress } from './support';
+import { say } from './sentences';
 
 const COLUMNS = {
   servers: columns(
@@ -166,10 +167,7 @@ export const overviewSection: SectionFactory = (app, context) => {
         { name: 'savedAtMs', value: at(saved === undefined ? 0 : saved * 1_000) },
         { name: 'clockDifferenceMs', value: lasts(clockMs === undefined ? undefined : Math.abs(clockMs)) },
       ],
-      sentences:
-        sentences.length > 0
-          ? sentences
-          : [{ code: 'server-well', text: `The server ${id} is well.`, level: 'ok', values: { server: id } }],
+      sentences: sentences.length > 0 ? sentences : [say('server-well', { server: id })],
       actions: [],
     };
   }
@@ -181,19 +179,9 @@ function bytesOf(server: Server, field: string) {
 }
 
 function problemOf(problem: string): Sentence {
-  return {
-    code: 'registry-unhealthy',
-    text: `The registry is not healthy: ${problem}`,
-    level: 'error',
-    values: { problem },
-  };
+  return say('registry-unhealthy', { problem });
 }
 
 function well(servers: number, scripts: number): Sentence {
-  return {
-    code: 'registry-well',
-    text: `All ${servers} servers reply, and have all ${scripts} scripts.`,
-    level: 'ok',
-    values: { servers, scripts },
-  };
+  return say('registry-well', { servers, scripts });
 }

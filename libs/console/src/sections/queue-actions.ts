@@ -2,6 +2,7 @@ import type { Action, Address, Done, Preview, Section, SectionContext, Sentence,
 import { parseFilter } from './filters';
 import type { Queue, Task } from './queue-sentences';
 import { input, oneOf, refused, unknownAction, unknownAddress, type Input } from './support';
+import { say } from './sentences';
 
 /**
  * For the preview of an action on all items: maximum number of ids that it shows; maximum number of tasks of a queue that it counts
@@ -184,20 +185,8 @@ function problemOf(action: string, { id, state }: Task): Sentence | undefined {
   const needs = { retry: 'dead', drop: 'dead', cancel: 'waiting', move: 'waiting', 'run-now': 'waiting' }[action];
   if (needs === undefined) return notFor(action, 'task');
   if (state === needs) return undefined;
-  if (state === 'running') {
-    return {
-      code: 'task-runs',
-      text: `The task ${id} runs now, so it stays as it is.`,
-      level: 'warning',
-      values: { id },
-    };
-  }
-  return {
-    code: 'task-state-differs',
-    text: `The task ${id} is ${state}. The action is for tasks that are ${needs}.`,
-    level: 'warning',
-    values: { id, state, needs },
-  };
+  if (state === 'running') return say('task-runs', { id });
+  return say('task-state-differs', { id, state, needs });
 }
 
 function stateOf({ state, attemptsMade, atMs }: Task): string {
@@ -205,16 +194,11 @@ function stateOf({ state, attemptsMade, atMs }: Task): string {
 }
 
 function gone(id: string): Sentence {
-  return { code: 'queue-item-gone', text: `Nothing has the id ${id} any more.`, level: 'warning', values: { id } };
+  return say('queue-item-gone', { id });
 }
 
 function changed(id: string): Sentence {
-  return {
-    code: 'queue-item-changed',
-    text: `${id} is not as you saw it any more. Nothing was changed.`,
-    level: 'warning',
-    values: { id },
-  };
+  return say('queue-item-changed', { id });
 }
 
 function notFor(action: string, kind: string): never {

@@ -15,6 +15,7 @@ import {
   type Task,
 } from './queue-sentences';
 import { at, lasts, link, unknownAddress } from './support';
+import { say } from './sentences';
 
 export const QUEUE_LISTS = {
   queues: [],
@@ -236,14 +237,8 @@ export const queuesSection: SectionFactory = (app, context) => {
       ],
       sentences: [
         paused
-          ? {
-              code: 'group-paused',
-              text: `The group ${group} is paused: none of its tasks is taken.`,
-              level: 'warning',
-              values: { group },
-              fix: { action: 'resume', address: ['queues', 'groups', queue.name, group] },
-            }
-          : { code: 'group-not-paused', text: `The group ${group} is not paused.`, level: 'ok', values: { group } },
+          ? say('group-paused', { group }, { action: 'resume', address: ['queues', 'groups', queue.name, group] })
+          : say('group-not-paused', { group }),
       ],
       lists: [
         { name: 'tasks', listing: { columns: COLUMNS.tasks, rows: items.map((task) => rowOfTask(queue, task)) } },
@@ -269,14 +264,7 @@ export const queuesSection: SectionFactory = (app, context) => {
         { name: 'payload', value: context.payload(payload) },
       ],
       sentences: [
-        inMs >= -5_000
-          ? { code: 'schedule-next', text: 'The schedule waits for its next slot.', level: 'ok', values: { inMs } }
-          : {
-              code: 'schedule-late',
-              text: `The slot of the schedule is over, and no worker of the queue ${queue.name} has taken it.`,
-              level: 'warning',
-              values: { queue: queue.name, lateMs: -inMs },
-            },
+        inMs >= -5_000 ? say('schedule-next', { inMs }) : say('schedule-late', { queue: queue.name, lateMs: -inMs }),
       ],
       actions: ['run-now', 'remove'],
     };

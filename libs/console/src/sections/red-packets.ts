@@ -3,6 +3,7 @@ import { CONSOLE, isIdOf } from '../../../internal/src';
 import type { Address, Column, Done, Listing, Row, Section, SectionFactory, Sentence, Target } from '../console.types';
 import { activitySentences, auditSentence, stateSentence } from './red-packet-sentences';
 import { at, input, link, oneOf, refused, unknownAction, unknownAddress } from './support';
+import { say } from './sentences';
 
 type DeadLetter = Awaited<ReturnType<RedPacketPayouts['deadLetters']>>['items'][number];
 
@@ -161,9 +162,8 @@ export const redPacketsSection: SectionFactory = (app, context) => {
       const users = items.flatMap((each, i) => {
         const packet = won[i];
         if (packet === undefined) return [];
-        const text = `${id} won ${packet.amountCents} cents in ${each}.`;
         const values = { user: id, activity: each, amountCents: packet.amountCents };
-        const sentence: Sentence = { code: 'user-won', text, level: 'ok', values };
+        const sentence: Sentence = say('user-won', values);
         return [{ address: [...ALL, each, 'winners', id], kind: 'user', title: id, sentence }];
       });
       return [...(own ? [own] : []), ...users];
@@ -184,12 +184,7 @@ export const redPacketsSection: SectionFactory = (app, context) => {
       const status = (await packets.status(id)) ?? unknownAddress([...ALL, id]);
       const sentence: Sentence =
         action === 'close'
-          ? {
-              code: 'activity-close-what-for',
-              text: `Nobody can open it again. ${status.remainingPackets} packets that nobody has won are refunded.`,
-              level: 'warning',
-              values: { packets: status.remainingPackets, cents: status.remainingCents },
-            }
+          ? say('activity-close-what-for', { packets: status.remainingPackets, cents: status.remainingCents })
           : stateSentence(status);
       return { count: 1, more: false, samples: [id], sentence, expected: status.state };
     },
@@ -206,12 +201,7 @@ export const redPacketsSection: SectionFactory = (app, context) => {
       if (!['pause', 'resume', 'close'].includes(action)) return unknownAction('red-packets', section.actions, action);
       const status = (await packets.status(id)) ?? unknownAddress([...ALL, id]);
       if (expected !== undefined && expected !== status.state) {
-        return refused({
-          code: 'activity-changed',
-          text: `The activity is ${status.state} now, no longer ${expected}. Nothing was changed.`,
-          level: 'warning',
-          values: { state: status.state, expected },
-        });
+        return refused(say('activity-changed', { state: status.state, expected }));
       }
       return act(action, id, status);
     },

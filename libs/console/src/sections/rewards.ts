@@ -2,6 +2,7 @@ import type { ReadRewardService, RefundResult } from 'luanest/read-reward';
 import { CONSOLE, isIdOf } from '../../../internal/src';
 import type { Done, Listing, Row, Section, SectionFactory, Sentence } from '../console.types';
 import { at, link, oneOf, refused, unknownAction, unknownAddress } from './support';
+import { say } from './sentences';
 
 type RewardStatus = Awaited<ReturnType<ReadRewardService['status']>>[number];
 type Console = ReturnType<ReadRewardService[typeof CONSOLE]>;
@@ -93,12 +94,7 @@ export const rewardsSection: SectionFactory = (app) => {
       const rows = await service.status(id);
       const points = rows.reduce((sum, row) => sum + row.points, 0);
       if (points === 0 && rows.every(({ used }) => used === 0)) return [];
-      const sentence: Sentence = {
-        code: 'user-has-points',
-        text: `${id} has ${points} points in the running periods.`,
-        level: 'ok',
-        values: { user: id, points },
-      };
+      const sentence: Sentence = say('user-has-points', { user: id, points });
       return [{ address: [...USERS, id], kind: 'user', title: id, sentence }];
     },
 
@@ -106,17 +102,7 @@ export const rewardsSection: SectionFactory = (app) => {
       if (action !== 'take-back') return unknownAction('rewards', section.actions, action);
       const address = oneOf(target, action);
       const { itemId } = grantOf(rewards, address) ?? unknownAddress(address);
-      const sentence: Sentence = rewards.ledger
-        ? {
-            code: 'take-back-in-ledger',
-            text: 'The item can be rewarded again. The ledger gets a row, from which your app takes the points back.',
-            level: 'info',
-          }
-        : {
-            code: 'take-back-by-hand',
-            text: 'The item can be rewarded again. There is no ledger, so take the points back in your own accounts.',
-            level: 'warning',
-          };
+      const sentence: Sentence = rewards.ledger ? say('take-back-in-ledger') : say('take-back-by-hand');
       return Promise.resolve({ count: 1, more: false, samples: [itemId], sentence });
     },
 
@@ -142,30 +128,14 @@ function grantOf(rewards: Console, address: readonly string[]): ReturnType<Conso
 
 function doneOf({ status, points }: RefundResult): Done {
   if (status === 'refunded') return { count: 1 };
-  if (status === 'already-refunded') {
-    return refused({ code: 'grant-taken-back-before', text: 'The grant was taken back before.', level: 'info' });
-  }
-  if (status === 'expired') {
-    return refused({
-      code: 'grant-expired',
-      text: 'The period of the grant is over, so it can no longer be taken back here. Take the points back in your own accounts.',
-      level: 'warning',
-      values: { points },
-    });
-  }
-  return refused({ code: 'grant-unknown', text: 'The period of the user has no such grant.', level: 'warning' });
+  if (status === 'already-refunded') return refused(say('grant-taken-back-before'));
+  if (status === 'expired') return refused(say('grant-expired', { points }));
+  return refused(say('grant-unknown'));
 }
 
 function sentenceOf({ rule, points, used, remaining, resetsAtMs }: RewardStatus): Sentence {
   const values = { rule, points, used, remaining, ...(resetsAtMs !== null && { resetsAtMs }) };
-  return remaining === 0
-    ? {
-        code: 'reward-capped',
-        text: `The period of the rule ${rule} is full: further items are not rewarded.`,
-        level: 'info',
-        values,
-      }
-    : { code: 'reward-open', text: `The rule ${rule} still rewards ${remaining} items.`, level: 'ok', values };
+  return remaining === 0 ? say('reward-capped', values) : say('reward-open', values);
 }
 
 function listRules(rewards: Console): Listing {

@@ -1,6 +1,7 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { measuredMs, time, type CONSOLE } from '../../../internal/src';
 import type { Sentence } from '../console.types';
+import { say } from './sentences';
 
 export type Node = ReturnType<ReturnType<ScriptRegistry[typeof CONSOLE]>['nodes']>[number];
 
@@ -71,65 +72,22 @@ export function versionOf({ info }: Server): string {
 /** Returns sentences about the problems of a server; an empty list if it has none. */
 export function sentencesOfServer(server: Server): Sentence[] {
   const { id, info, ready, clockMs } = server;
-  if (!ready) {
-    return [
-      {
-        code: 'server-not-connected',
-        text: `The server ${id} is not connected. Check that it runs, and that this process can reach it.`,
-        level: 'error',
-        values: { server: id },
-      },
-    ];
-  }
+  if (!ready) return [say('server-not-connected', { server: id })];
   const sentences: Sentence[] = [];
   const [used, most] = [numberOf(server, 'used_memory') ?? 0, numberOf(server, 'maxmemory') ?? 0];
   const policy = info.get('maxmemory_policy') ?? 'noeviction';
-  if (most > 0 && policy !== 'noeviction') {
-    sentences.push({
-      code: 'server-evicts',
-      text: `The server ${id} removes keys when its memory is full (${policy}). Set maxmemory-policy to noeviction, or tasks, locks and claims can be lost.`,
-      level: 'warning',
-      values: { server: id, policy },
-    });
-  }
+  if (most > 0 && policy !== 'noeviction') sentences.push(say('server-evicts', { server: id, policy }));
   if (most > 0 && used > FULL * most) {
-    sentences.push({
-      code: 'server-memory-full',
-      text: `The memory of the server ${id} is almost full. Give it more, or remove data: when it is full, calls that add something fail.`,
-      level: 'error',
-      values: { server: id, usedBytes: used, mostBytes: most },
-    });
+    sentences.push(say('server-memory-full', { server: id, usedBytes: used, mostBytes: most }));
   }
   if (info.get('rdb_last_bgsave_status') === 'err' || info.get('aof_last_write_status') === 'err') {
-    sentences.push({
-      code: 'server-cannot-save',
-      text: `The server ${id} could not write to its disk. Look at its log and at the space of the disk.`,
-      level: 'error',
-      values: { server: id },
-    });
+    sentences.push(say('server-cannot-save', { server: id }));
   } else if (info.get('aof_enabled') === '0' && server.role === 'master') {
-    sentences.push({
-      code: 'server-no-aof',
-      text: `The server ${id} has no append-only file. After a crash it lacks what was written since its last snapshot.`,
-      level: 'info',
-      values: { server: id },
-    });
+    sentences.push(say('server-no-aof', { server: id }));
   }
-  if (info.get('master_link_status') === 'down') {
-    sentences.push({
-      code: 'server-replica-behind',
-      text: `The replica ${id} has no connection to its master, so it falls behind.`,
-      level: 'warning',
-      values: { server: id },
-    });
-  }
+  if (info.get('master_link_status') === 'down') sentences.push(say('server-replica-behind', { server: id }));
   if (clockMs !== undefined && Math.abs(clockMs) > CLOCK_MS) {
-    sentences.push({
-      code: 'server-clock-differs',
-      text: `The clock of the server ${id} differs from that of this process by ${clockMs} ms. Synchronize both with NTP.`,
-      level: 'warning',
-      values: { server: id, differenceMs: Math.abs(clockMs) },
-    });
+    sentences.push(say('server-clock-differs', { server: id, differenceMs: Math.abs(clockMs) }));
   }
   return sentences;
 }

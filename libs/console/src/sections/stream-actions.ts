@@ -2,6 +2,7 @@ import type { Action, Address, Done, Preview, Section, Sentence, Target } from '
 import { parseFilter } from './filters';
 import { sumOf, type Stream, type Streams } from './stream-sentences';
 import { input, refused, unknownAction, unknownAddress } from './support';
+import { say } from './sentences';
 
 /** Maximum number of ids that the preview of an action on all dead letters shows. */
 const MOST_SAMPLES = 5;
@@ -93,10 +94,5 @@ async function isDead(stream: Stream, group: string, id: string): Promise<boolea
 }
 
 function gone(id: string): Sentence {
-  return {
-    code: 'dead-letter-gone',
-    text: `The dead letter ${id} is not there any more.`,
-    level: 'warning',
-    values: { id },
-  };
+  return say('dead-letter-gone', { id });
 }

@@ -1,6 +1,7 @@
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import type { CONSOLE } from '../../../internal/src';
 import type { Address, Sentence } from '../console.types';
+import { say } from './sentences';
 
 export type Streams = ReturnType<StreamConsumerService[typeof CONSOLE]>;
 export type Stream = NonNullable<Awaited<ReturnType<Streams['open']>>>;
@@ -48,132 +49,40 @@ export function sentencesOfGroup(
   const address = addressOfGroup(stream, group);
   const sentences: Sentence[] = [];
   if (paused) {
-    sentences.push({
-      code: 'stream-group-paused',
-      text: `The group ${group} of ${stream} is paused, so no consumer takes its messages.`,
-      level: 'warning',
-      values: { group, stream, open },
-      fix: { action: 'resume', address },
-    });
+    sentences.push(say('stream-group-paused', { group, stream, open }, { action: 'resume', address }));
   } else if (open > 0 && sessions === 0 && listeners === 0) {
-    sentences.push({
-      code: 'stream-no-consumer',
-      text: `No process reads ${stream} for the group ${group}. Start one, or remove the group if nobody needs it.`,
-      level: 'error',
-      values: { group, stream, open },
-    });
+    sentences.push(say('stream-no-consumer', { group, stream, open }));
   } else if (oldestMs > BEHIND_MS) {
-    sentences.push({
-      code: 'stream-group-behind',
-      text: `The group ${group} of ${stream} is behind: ${open} messages are not settled. Look at the oldest, or add consumers.`,
-      level: 'warning',
-      values: { group, stream, open, oldestMs },
-    });
+    sentences.push(say('stream-group-behind', { group, stream, open, oldestMs }));
   }
-  if (dead > 0) {
-    sentences.push({
-      code: 'stream-group-has-dead',
-      text: `The group ${group} of ${stream} has ${dead} dead letters.`,
-      level: 'warning',
-      values: { group, stream, dead },
-    });
-  }
+  if (dead > 0) sentences.push(say('stream-group-has-dead', { group, stream, dead }));
   if (sentences.length > 0) return sentences;
-  return [
-    {
-      code: 'stream-group-well',
-      text: `The group ${group} of ${stream} is up to date: ${open} messages are not settled yet.`,
-      level: 'ok',
-      values: { group, stream, open },
-    },
-  ];
+  return [say('stream-group-well', { group, stream, open })];
 }
 
 /** Returns a sentence that says what a group has done with a message. @param paused true if the group is paused */
 export function sentenceOfMessage(stream: string, found: Found, paused: boolean): Sentence {
   const { group, state, consumer, attempts, error, dueAtMs, leaseEndsAtMs, nowMs, dead } = found;
   const address = addressOfGroup(stream, group);
-  if (group === '') {
-    return { code: 'message-no-group', text: 'No group reads the stream, so the message stays.', level: 'info' };
-  }
-  if (state === 'settled') {
-    return {
-      code: 'message-settled',
-      text: `The group ${group} has settled the message.`,
-      level: 'ok',
-      values: { group },
-    };
-  }
+  if (group === '') return say('message-no-group');
+  if (state === 'settled') return say('message-settled', { group });
   if (state === 'dead') {
-    return {
-      code: 'message-dead',
-      text: `The message is a dead letter of the group ${group} after ${attempts} attempts: ${error}`,
-      level: 'error',
-      values: { group, attempts, error },
-      fix: { action: 'replay', address: ['streams', 'dead', stream, group, dead] },
-    };
+    return say(
+      'message-dead',
+      { group, attempts, error },
+      { action: 'replay', address: ['streams', 'dead', stream, group, dead] },
+    );
   }
-  if (paused) {
-    return {
-      code: 'message-group-paused',
-      text: `The group ${group} has not settled the message, and is paused.`,
-      level: 'warning',
-      values: { group },
-      fix: { action: 'resume', address },
-    };
-  }
+  if (paused) return say('message-group-paused', { group }, { action: 'resume', address });
   if (state === 'held' && leaseEndsAtMs > nowMs) {
-    return {
-      code: 'message-held',
-      text: `The consumer ${consumer} works on the message for the group ${group}.`,
-      level: 'info',
-      values: { group, consumer, attempts, leaseEndsAtMs },
-    };
+    return say('message-held', { group, consumer, attempts, leaseEndsAtMs });
   }
-  if (state === 'held') {
-    return {
-      code: 'message-lease-ended',
-      text: `The consumer ${consumer} has died or stood still: its lease has ended, and the next consumer takes the message over.`,
-      level: 'warning',
-      values: { group, consumer, attempts },
-    };
-  }
-  if (state === 'parked') {
-    return {
-      code: 'message-parked',
-      text: `The message waits for an earlier message with the key ${consumer} in the group ${group}.`,
-      level: 'info',
-      values: { group, key: consumer },
-    };
-  }
+  if (state === 'held') return say('message-lease-ended', { group, consumer, attempts });
+  if (state === 'parked') return say('message-parked', { group, key: consumer });
   if (state === 'waiting' && dueAtMs > nowMs) {
-    return {
-      code: 'message-waits-for-retry',
-      text: `Attempt ${attempts} of the group ${group} failed, and the next one is not due yet: ${error}`,
-      level: 'warning',
-      values: { group, attempts, error, dueAtMs, inMs: dueAtMs - nowMs },
-    };
+    return say('message-waits-for-retry', { group, attempts, error, dueAtMs, inMs: dueAtMs - nowMs });
   }
-  if (state === 'waiting') {
-    return {
-      code: 'message-due',
-      text: `The message waits for a consumer of the group ${group}.`,
-      level: 'info',
-      values: { group, attempts },
-    };
-  }
-  if (state === 'unread') {
-    return {
-      code: 'message-unread',
-      text: `The group ${group} has not read the message yet.`,
-      level: 'info',
-      values: { group },
-    };
-  }
-  return {
-    code: 'message-gone',
-    text: `The stream does not have the message any more, and the group ${group} has no dead letter of it: it was settled, or never added.`,
-    level: 'info',
-    values: { group },
-  };
+  if (state === 'waiting') return say('message-due', { group, attempts });
+  if (state === 'unread') return say('message-unread', { group });
+  return say('message-gone', { group });
 }

@@ -19,6 +19,7 @@ import { streamActions } from './stream-actions';
 import { messageIn, storyOfMessage } from './stream-message';
 import { addressOfGroup, sentencesOfGroup, sumOf, type Stats, type Stream } from './stream-sentences';
 import { at, lasts, link, scanSentences, unknownAddress } from './support';
+import { say } from './sentences';
 
 const ACTIONS: readonly Action[] = [
   { name: 'replay', danger: false, on: 'both', lists: ['dead'] },
@@ -241,9 +242,7 @@ export const streamsSection: SectionFactory = (app, context) => {
           if (rows.length === limit) return { ...list, rows, nextCursor: cursorBefore(page, row) };
           rows.push(row);
         }
-        if (page.nextCursor !== undefined) {
-          return { ...list, rows, nextCursor: `${page.start}${page.nextCursor}` };
-        }
+        if (page.nextCursor !== undefined) return { ...list, rows, nextCursor: `${page.start}${page.nextCursor}` };
       }
     }
     return { ...list, rows };
@@ -331,11 +330,7 @@ export const streamsSection: SectionFactory = (app, context) => {
   }
 };
 
-const IN_PART: Sentence = {
-  code: 'streams-searched-in-part',
-  text: 'Redis has many keys, so not all streams of other processes were searched. Search for the name of a stream.',
-  level: 'info',
-};
+const IN_PART: Sentence = say('streams-searched-in-part');
 
 function partitionsOf(parts: readonly Stats[]): Listing {
   const rows = parts.map(({ length, lag, pending, due, parked, dead, oldestMs }, index): Row => {

@@ -1,5 +1,6 @@
 import { Checks, InvalidInputError, shown } from '../../../internal/src';
 import type { Action, Address, Done, Listing, Sentence, Target, Value } from '../console.types';
+import { say } from './sentences';
 
 export const input = new Checks('Console', (message) => new InvalidInputError(message));
 
@@ -54,11 +55,5 @@ export function refused(sentence: Sentence): Done {
 /** Returns a sentence if a page of a scan is not full although more pages follow; otherwise an empty list. */
 export function scanSentences({ rows, nextCursor }: Pick<Listing, 'rows' | 'nextCursor'>, limit: number): Sentence[] {
   if (nextCursor === undefined || rows.length >= limit) return [];
-  return [
-    {
-      code: 'scan-goes-on',
-      text: 'Redis has many other keys, so this page is not full. The next pages may have more.',
-      level: 'info',
-    },
-  ];
+  return [say('scan-goes-on')];
 }
