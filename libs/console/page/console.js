@@ -3,32 +3,55 @@ import { render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api } from './api.js';
 import { html } from './dom.js';
+import { page, sectionOf } from './hooks.js';
 import { KEYS, listenToKeys } from './keyboard.js';
 import { live } from './live.js';
 import { ActionDialog, Modal } from './parts/dialog.js';
 import { Frame } from './parts/frame.js';
-import { Failure, Skeleton } from './parts/table.js';
+import { Outcome } from './parts/table.js';
 import { hashOf, readRoute } from './route.js';
 import { FindScreen } from './screens/find.js';
 import { HistoryScreen } from './screens/history.js';
 import { LogScreen } from './screens/log.js';
 import { OverviewScreen } from './screens/overview.js';
-import { PlaceScreen, SectionScreen } from './screens/places.js';
+import { PlaceScreen } from './screens/place.js';
 import { startSettings, toggleTimes } from './settings.js';
-import { nameOf, startLanguage, t } from './words.js';
+import { partsOf, startLanguage, t } from './words.js';
 
-/**
- * @typedef {import('./api.js').Me} Me
- * @typedef {import('./parts/dialog.js').Wanted} Wanted
- */
+/** @import { Me } from './api.js' */
+/** @import { Wanted } from './hooks.js' */
+/** @import { Route } from './route.js' */
 
-/** @param {import('./route.js').Route} route */
+/** @param {Route} route */
 function titleOf({ screen, address, query }) {
   if (screen === 'find') return query.id ?? t('find');
-  if (screen !== 'at') return t(screen);
-  const last = address.at(-1) ?? '';
-  return address.length <= 2 ? nameOf(last) : last;
+  return screen === 'at' ? partsOf(address).at(-1) : t(screen);
 }
+
+/** @param {Route} route */
+function screenOf(route) {
+  const { screen, address } = route;
+  if (screen === 'find') return html`<${FindScreen} route=${route} />`;
+  if (screen === 'log') return html`<${LogScreen} route=${route} />`;
+  if (screen === 'history') return html`<${HistoryScreen} route=${route} />`;
+  if (address.length > 1) return html`<${PlaceScreen} route=${route} />`;
+  return html`<${OverviewScreen} only=${address[0]} />`;
+}
+
+/** @param {{ onClose: () => void }} props */
+const Help = ({ onClose }) =>
+  html`<${Modal} title=${t('keys')} onClose=${onClose}>
+    <dl class="facts">
+      ${KEYS.map(
+        ([key, word]) =>
+          html`<div>
+            <dt><kbd>${key}</kbd></dt>
+            <dd>${t(word)}</dd>
+          </div>`,
+      )}
+    </dl>
+    <div class="row end"><button onClick=${onClose}>${t('close')}</button></div>
+  <//>`;
 
 function App() {
   const [me, setMe] = useState(/** @type {Me | undefined} */ (undefined));
@@ -38,7 +61,6 @@ function App() {
   const [help, setHelp] = useState(false);
   const [, setTurn] = useState(0);
   const moved = useRef(false);
-  const redraw = () => setTurn((turn) => turn + 1);
   const load = () => {
     setError(undefined);
     api.me().then((value) => (setMe(value), live.start()), setError);
@@ -46,13 +68,15 @@ function App() {
 
   useEffect(() => {
     load();
+    page.redraw = live.onUpdate = () => setTurn((turn) => turn + 1);
+    // Times since grow.
+    setInterval(() => document.visibilityState === 'visible' && page.redraw(), 1_000);
     addEventListener('hashchange', () => {
       moved.current = true;
       setWanted(undefined);
       setRoute(readRoute(location.hash));
     });
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-    listenToKeys({ help: () => setHelp(true), times: () => (toggleTimes(), redraw()) });
+    listenToKeys({ help: () => setHelp(true), times: () => (toggleTimes(), page.redraw()) });
   }, []);
 
   const place = hashOf(route.screen === 'at' ? route.address : route.screen);
@@ -66,47 +90,19 @@ function App() {
     /** @type {HTMLElement | null} */ (document.querySelector('main'))?.focus({ preventScroll: true });
   }, [place]);
 
-  if (me === undefined) {
-    return html`<main class="alone">
-      ${error ? html`<${Failure} error=${error} reload=${load} />` : html`<${Skeleton} />`}
-    </main>`;
-  }
-  /** @type {import('./screens/places.js').Ask} */
-  const open = (section, name, target) => {
-    const action = me.sections.find((each) => each.name === section)?.actions.find((each) => each.name === name);
-    if (action !== undefined) setWanted({ section, action, target });
-  };
-  const ask = me.role === 'act' && !me.readOnly ? open : undefined;
-  const act =
-    ask &&
-    ((/** @type {string} */ action, /** @type {readonly string[]} */ address) =>
-      ask(address[0] ?? '', action, { address }));
-  const reload = () => /** @type {HTMLElement | null} */ (document.querySelector('[data-reload]'))?.click();
-  const screen = () => {
-    if (route.screen === 'overview') return html`<${OverviewScreen} act=${act} />`;
-    if (route.screen === 'find') return html`<${FindScreen} route=${route} />`;
-    if (route.screen === 'log') return html`<${LogScreen} route=${route} />`;
-    if (route.screen === 'history') return html`<${HistoryScreen} route=${route} />`;
-    if (route.address.length === 1) return html`<${SectionScreen} me=${me} route=${route} ask=${ask} />`;
-    return html`<${PlaceScreen} me=${me} route=${route} ask=${ask} />`;
-  };
-  return html`<${Frame} me=${me} route=${route} redraw=${redraw} onHelp=${() => setHelp(true)}>${screen()}<//>
-    ${wanted && html`<${ActionDialog} key=${JSON.stringify(wanted.target) + wanted.action.name} wanted=${wanted} onClose=${() => setWanted(undefined)} onDone=${reload} />`}
-    ${
-      help &&
-      html`<${Modal} title=${t('keys')} onClose=${() => setHelp(false)}>
-        <dl class="facts keys">
-          ${KEYS.map(
-            ([key, word]) =>
-              html`<div>
-                <dt><kbd>${key}</kbd></dt>
-                <dd>${t(word)}</dd>
-              </div>`,
-          )}
-        </dl>
-        <div class="buttons"><button onClick=${() => setHelp(false)}>${t('close')}</button></div>
-      <//>`
-    }`;
+  if (me === undefined)
+    return html`<main class="alone"><${Outcome} loaded=${{ error, atMs: 0, reload: load }} /></main>`;
+  page.me = me;
+  page.ask =
+    me.role === 'read' || me.readOnly
+      ? undefined
+      : (section, name, target) => {
+          const action = sectionOf(section)?.actions.find((each) => each.name === name);
+          setWanted(action && { section, action, target });
+        };
+  return html`<${Frame} route=${route} onHelp=${() => setHelp(true)}>${screenOf(route)}<//>
+    ${wanted && html`<${ActionDialog} key=${JSON.stringify(wanted)} wanted=${wanted} onClose=${() => setWanted(undefined)} />`}
+    ${help && html`<${Help} onClose=${() => setHelp(false)} />`}`;
 }
 
 startSettings();

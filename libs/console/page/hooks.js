@@ -6,87 +6,73 @@ import { live } from './live.js';
 /** How often what is shown is read again while nothing reports a change, ms. */
 const REFRESH_MS = 10_000;
 
-/** @type {Set<() => void>} */
-const tickers = new Set();
-setInterval(() => {
-  if (document.visibilityState === 'hidden') return;
-  for (const tick of [...tickers]) tick();
-}, 1_000);
+/**
+ * @import { Action, Target } from '../src/console.types.ts'
+ * @typedef {{ section: string, action: Action, target: Target }} Wanted an action that the user was offered, and its target
+ */
 
-/** Returns the time of the server; draws again each second while the tab is shown. */
-export function useNow() {
-  const [now, setNow] = useState(nowMs);
-  useEffect(() => {
-    const tick = () => setNow(nowMs());
-    tickers.add(tick);
-    return () => void tickers.delete(tick);
-  }, []);
-  return now;
-}
+export const page = {
+  /** The user and the sections; screens are drawn once they are known. */
+  me: /** @type {import('./api.js').Me} */ (/** @type {unknown} */ (undefined)),
+  /** Opens the dialog of an action; undefined for a user who may not act. @type {((section: string, action: string, target: Target) => void) | undefined} */
+  ask: undefined,
+  /** Draws all again. */
+  redraw: () => {},
+};
 
-/** Returns the live connection; draws again when its state or the overview changes. */
-export function useLive() {
-  const [, setTurn] = useState(0);
-  useEffect(() => live.listen((_, kind) => kind !== 'changed' && setTurn((turn) => turn + 1)), []);
-  return live;
-}
+/** Returns what the server said about a section. @param {string | undefined} name */
+export const sectionOf = (name) => page.me.sections.find((each) => each.name === name);
 
 /**
- * Outcome of a load.
+ * Outcome of a load. `atMs` is 0 before the first value.
  * @template T
- * @typedef {{ value?: T, error?: Error & { status?: number }, loading: boolean, atMs: number, reload: () => void }} Loaded
+ * @typedef {{ value?: T, error?: Error & { status?: number }, atMs: number, reload: () => void }} Loaded
  */
 
 /**
- * Loads a value, and loads it again after `changed` events of its section, each ten seconds, and on `reload`. The old value is
- * shown meanwhile. Nothing is loaded again by itself while live updates rest.
+ * Loads a value, and loads it again after a change of its section, each ten seconds, and on `reload`. The old value is shown
+ * meanwhile. Nothing is loaded again by itself while live updates rest.
  *
  * @template T
  * @param {string} key what is loaded: another key forgets the value
  * @param {(signal: AbortSignal) => Promise<T>} load
- * @param {{ section?: string, refresh?: boolean }} [options] refresh: false loads again on `changed` and `reload` only
+ * @param {{ section?: string | undefined, refresh?: boolean, delayMs?: number }} [options] `delayMs` is the wait before each load
  * @returns {Loaded<T>}
  */
-export function useLoad(key, load, { section, refresh = true } = {}) {
-  const [state, setState] = useState(
-    /** @type {{ key: string, value?: T, error?: Error, loading: boolean, atMs: number }} */ ({
-      key,
-      loading: true,
-      atMs: 0,
-    }),
-  );
+export function useLoad(key, load, { section, refresh = true, delayMs = 0 } = {}) {
+  const [state, setState] = useState(/** @type {Omit<Loaded<T>, 'reload'> & { key: string }} */ ({ key, atMs: 0 }));
   const [turn, setTurn] = useState(0);
   const latest = useRef(load);
   latest.current = load;
-  const again = () => setTurn((each) => each + 1);
+  const reload = () => setTurn((each) => each + 1);
 
   useEffect(() => {
     const gone = new AbortController();
-    setState((was) => ({ ...(was.key === key ? was : { key, atMs: 0 }), loading: true }));
-    latest.current(gone.signal).then(
-      (value) => !gone.signal.aborted && setState({ key, value, loading: false, atMs: nowMs() }),
-      (error) => {
-        // A value that is on the page stays there, except if the thing is gone.
-        const keeps = error.status !== 404;
-        if (!gone.signal.aborted) {
-          setState((was) => ({ ...(keeps ? was : { key, atMs: 0 }), key, error, loading: false }));
-        }
-      },
-    );
-    return () => gone.abort();
+    const timer = setTimeout(() => {
+      latest.current(gone.signal).then(
+        (value) => !gone.signal.aborted && setState({ key, value, atMs: nowMs() }),
+        (error) => {
+          // A value that is on the page stays there, except if the thing is gone.
+          const kept = (/** @type {typeof state} */ was) => error.status !== 404 && was.key === key;
+          if (!gone.signal.aborted) setState((was) => ({ ...(kept(was) ? was : { atMs: 0 }), key, error }));
+        },
+      );
+    }, delayMs);
+    return () => {
+      clearTimeout(timer);
+      gone.abort();
+    };
   }, [key, turn]);
 
   useEffect(() => {
-    const timer = setInterval(() => refresh && !live.isResting && again(), REFRESH_MS);
-    const forget = live.listen((of, kind) => {
-      if (kind === 'changed' && (of === undefined || section === undefined || of === section)) again();
-    });
+    if (!refresh) return undefined;
+    const timer = setInterval(() => live.state !== 'paused' && reload(), REFRESH_MS);
+    const forget = live.listen((of) => (of === undefined || section === undefined || of === section) && reload());
     return () => {
       clearInterval(timer);
       forget();
     };
   }, [key, section, refresh]);
 
-  const shown = state.key === key ? state : { loading: true, atMs: 0 };
-  return { ...shown, reload: again };
+  return { ...(state.key === key ? state : { atMs: 0 }), reload };
 }

@@ -1,105 +1,71 @@
-// The overview as the server sends it, and what a user and the browser's tab pause.
+// The overview as the server sends it over one connection, which rests while the user pauses it or the tab is hidden.
 import { setClock } from './api.js';
-
-/**
- * `live`: events come in. `paused`: by the user. `hidden`: the tab is not shown. `broken`: the connection is lost, and is tried
- * again. `connecting`: for the first time.
- * @typedef {'live' | 'paused' | 'hidden' | 'broken' | 'connecting'} LiveState
- * @typedef {import('./api.js').Overview} Overview
- */
 
 const RETRY_MS = 5_000;
 
-/** One connection for the whole page. */
-export class Live {
-  /** @type {LiveState} */
-  state = 'connecting';
-  /** @type {Overview | undefined} */
-  overview;
-  /** @type {EventSource | undefined} */
-  #source;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #retry;
-  #paused = false;
-  /** @type {Set<(section: string | undefined, kind: 'state' | 'overview' | 'changed') => void>} */
-  #listeners = new Set();
+/** @type {EventSource | undefined} */
+let source;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let retry;
+let pausedByUser = false;
+/** @type {Set<(section: string | undefined) => void>} */
+const readers = new Set();
 
+/** @typedef {'live' | 'paused' | 'broken'} State */
+
+export const live = {
+  /** `live`: events come in. `paused`: nothing is read by itself. `broken`: the connection is lost, and is tried again. */
+  state: /** @type {State} */ ('live'),
+  overview: /** @type {import('./api.js').Overview | undefined} */ (undefined),
+  /** Called after each change of the state and the overview. */
+  onUpdate: () => {},
   start() {
-    document.addEventListener('visibilitychange', () => this.#follow());
-    this.#follow();
-  }
-
+    document.addEventListener('visibilitychange', follow);
+    follow();
+  },
   /** Pauses, or goes on. */
   toggle() {
-    this.#paused = !this.#paused;
-    this.#follow();
-  }
+    pausedByUser = !pausedByUser;
+    follow();
+  },
+  /** Lets what is shown of a section, or of all sections, be read again. @param {string} [section] */
+  changed(section) {
+    for (const reader of [...readers]) reader(section);
+  },
+  /** Calls the reader after each change, until the returned function is called. @param {(section: string | undefined) => void} reader */
+  listen(reader) {
+    readers.add(reader);
+    return () => void readers.delete(reader);
+  },
+};
 
-  /** Returns true while nothing should be read by itself. */
-  get isResting() {
-    return this.#paused || document.visibilityState === 'hidden';
+function follow() {
+  clearTimeout(retry);
+  source?.close();
+  const rested = live.state === 'paused';
+  if (pausedByUser || document.visibilityState === 'hidden') return become('paused');
+  if (rested) {
+    become('live');
+    // What is shown is old.
+    live.changed();
   }
-
-  /**
-   * Calls the listener after each change, until the returned function is called.
-   * @param {(section: string | undefined, kind: 'state' | 'overview' | 'changed') => void} listener
-   */
-  listen(listener) {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
-  #follow() {
-    const hidden = document.visibilityState === 'hidden';
-    if (!this.isResting) {
-      const rested = this.state === 'hidden' || this.state === 'paused';
-      this.#open();
-      // What is shown is old.
-      if (rested) this.#report(undefined, 'changed');
-      return;
-    }
-    this.#close();
-    this.#become(hidden ? 'hidden' : 'paused');
-  }
-
-  #open() {
-    this.#close();
-    this.#become(this.overview === undefined ? 'connecting' : 'live');
-    const source = new EventSource('./api/live');
-    this.#source = source;
-    source.addEventListener('overview', ({ data }) => {
-      this.overview = JSON.parse(data);
-      setClock(this.overview?.atMs);
-      this.#become('live');
-      this.#report(undefined, 'overview');
-    });
-    source.addEventListener('changed', ({ data }) => {
-      this.#report(/** @type {{ section?: string }} */ (JSON.parse(data)).section, 'changed');
-    });
-    source.addEventListener('error', () => {
-      this.#become('broken');
-      // After a refusal the browser does not try again itself.
-      if (source.readyState === EventSource.CLOSED) this.#retry = setTimeout(() => this.#follow(), RETRY_MS);
-    });
-  }
-
-  #close() {
-    clearTimeout(this.#retry);
-    this.#source?.close();
-    this.#source = undefined;
-  }
-
-  /** @param {LiveState} state */
-  #become(state) {
-    if (this.state === state) return;
-    this.state = state;
-    this.#report(undefined, 'state');
-  }
-
-  /** @param {string | undefined} section @param {'state' | 'overview' | 'changed'} kind */
-  #report(section, kind) {
-    for (const listener of [...this.#listeners]) listener(section, kind);
-  }
+  const opened = new EventSource('./api/live');
+  source = opened;
+  opened.addEventListener('overview', ({ data }) => {
+    live.overview = JSON.parse(data);
+    setClock(live.overview?.atMs);
+    become('live');
+  });
+  opened.addEventListener('changed', ({ data }) => live.changed(JSON.parse(data).section));
+  opened.addEventListener('error', () => {
+    become('broken');
+    // After a refusal the browser does not try again itself.
+    if (opened.readyState === EventSource.CLOSED) retry = setTimeout(follow, RETRY_MS);
+  });
 }
 
-export const live = new Live();
+/** @param {State} state */
+function become(state) {
+  live.state = state;
+  live.onUpdate();
+}

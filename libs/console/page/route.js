@@ -1,17 +1,18 @@
 // The address of what the page shows. It is in the hash of the URL, so that it holds under any prefix, and no server logs it.
 
-/**
- * A place on the page.
- * @typedef {{ screen: 'overview' | 'find' | 'log' | 'history' | 'at', address: readonly string[], query: Readonly<Record<string, string>> }} Route
- */
+/** @typedef {Readonly<Record<string, string>>} Query */
+/** @typedef {{ screen: 'overview' | 'find' | 'log' | 'history' | 'at', address: readonly string[], query: Query }} Route a place on the page */
 
 const SCREENS = /** @type {const} */ (['find', 'log', 'history']);
 
-/**
- * Returns the address in the form of a path: parts encoded, with slashes between them.
- * @param {readonly string[]} address
- */
+/** Returns an address as a path: encoded parts, joined by slashes. @param {readonly string[]} address */
 export const pathOf = (address) => address.map(encodeURIComponent).join('/');
+
+/** Returns the query of a URL, without empty settings. @param {Readonly<Record<string, string | number | undefined>>} settings */
+export function queryOf(settings) {
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined && value !== '');
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+}
 
 /** Returns the text of an encoded part, or the part if it is not encoded correctly. @param {string} part */
 function decoded(part) {
@@ -29,10 +30,8 @@ function decoded(part) {
  * @returns {Route}
  */
 export function readRoute(hash) {
-  const text = hash.replace(/^#\/?/, '');
-  const mark = text.indexOf('?');
-  const path = mark === -1 ? text : text.slice(0, mark);
-  const query = mark === -1 ? {} : Object.fromEntries(new URLSearchParams(text.slice(mark + 1)));
+  const [path = '', ...rest] = hash.replace(/^#\/?/, '').split('?');
+  const query = Object.fromEntries(new URLSearchParams(rest.join('?')));
   const screen = SCREENS.find((each) => path === `~${each}`);
   if (screen !== undefined) return { screen, address: [], query };
   // A part may be an empty name.
@@ -41,13 +40,12 @@ export function readRoute(hash) {
 }
 
 /**
- * Returns the hash of a route. Settings that are empty are left out.
+ * Returns the hash of a route.
  * @param {readonly string[] | 'overview' | 'find' | 'log' | 'history'} to
- * @param {Readonly<Record<string, string | number | undefined>>} [query]
+ * @param {Readonly<Record<string, string | number | undefined>>} [settings]
  */
-export function hashOf(to, query = {}) {
+export function hashOf(to, settings = {}) {
   const path = typeof to !== 'string' ? pathOf(to) : to === 'overview' ? '' : `~${to}`;
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
-  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return `#/${path}${search === '' ? '' : `?${search}`}`;
+  const query = queryOf(settings);
+  return `#/${path}${query === '' ? '' : `?${query}`}`;
 }

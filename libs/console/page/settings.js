@@ -1,35 +1,26 @@
 // What a user chose for this browser: theme, and how instants are written. The language is in words.js.
 
-/** @typedef {'system' | 'light' | 'dark'} Theme */
-
 const THEME = 'luanest-console:theme';
 const TIMES = 'luanest-console:times';
+const THEMES = /** @type {const} */ (['system', 'light', 'dark']);
 
 export const settings = {
-  /** @type {Theme} */
-  theme: 'system',
+  theme: /** @type {(typeof THEMES)[number]} */ ('system'),
   exactTimes: false,
 };
 
-/** @param {Theme} theme */
-function apply(theme) {
-  if (theme === 'system') delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
-}
-
 /** Applies the stored settings. */
 export function startSettings() {
-  const stored = localStorage.getItem(THEME);
-  settings.theme = stored === 'light' || stored === 'dark' ? stored : 'system';
+  settings.theme = THEMES.find((each) => each === localStorage.getItem(THEME)) ?? 'system';
   settings.exactTimes = localStorage.getItem(TIMES) === 'exact';
-  apply(settings.theme);
+  document.documentElement.dataset.theme = settings.theme;
 }
 
 /** Changes to the next theme: system, light, dark. */
 export function nextTheme() {
-  settings.theme = settings.theme === 'system' ? 'light' : settings.theme === 'light' ? 'dark' : 'system';
+  settings.theme = THEMES[(THEMES.indexOf(settings.theme) + 1) % THEMES.length] ?? 'system';
   localStorage.setItem(THEME, settings.theme);
-  apply(settings.theme);
+  document.documentElement.dataset.theme = settings.theme;
 }
 
 /** Writes instants as time since, or as they are. */

@@ -6,7 +6,7 @@ jest.setTimeout(400_000);
 /** Each screen, and a text that it shows. */
 const SCREENS: readonly (readonly [hash: string, selector: string])[] = [
   ['', '.card'],
-  ['#/queues', '.lists li'],
+  ['#/queues', '.card'],
   ['#/queues/queues', 'td'],
   ['#/queues/dead', 'td'],
   ['#/queues/tasks?filter=dead%20queue%3Aemails', '.chip.used'],
@@ -17,7 +17,7 @@ const SCREENS: readonly (readonly [hash: string, selector: string])[] = [
   ['#/queues/queues/emails/partitions?list=1', 'td'],
   ['#/locks/held', '.sentence'],
   ['#/unknown', '.empty'],
-  ['#/~find?id=both', '.matches li'],
+  ['#/~find?id=both', 'td'],
   ['#/~find', '.empty'],
   ['#/~log', 'td'],
   ['#/~history?minutes=60', '.plot polyline'],

@@ -147,11 +147,11 @@ describe.each([
     for (const href of hrefs) {
       await page.goto(`${url}/${href}`);
       await page.locator('main h1').waitFor(PATIENCE);
-      for (const list of [href, ...(await hrefsOf('main .lists li > a'))]) {
+      for (const list of [href, ...(await hrefsOf('main .lists a'))]) {
         await page.goto(`${url}/${list}`);
         await page.locator('main h1').waitFor(PATIENCE);
         await eventually(async () => expect(await page.locator('main .skeleton').count()).toBe(0));
-        expect([list, await page.locator('.failure, .error-text').allTextContents()]).toEqual([list, []]);
+        expect([list, await page.locator('.failure, p.error').allTextContents()]).toEqual([list, []]);
       }
     }
     expect(hrefs.length).toBeGreaterThan(6);

@@ -55,8 +55,8 @@ it('rests while the tab is hidden, and goes on by itself', async () => {
     page.evaluate(`Object.defineProperty(document, 'visibilityState', { configurable: true, value: '${hidden ? 'hidden' : 'visible'}' });
       document.dispatchEvent(new Event('visibilitychange'))`);
   await hide(true);
-  await sees(page, '#live.hidden', 'Paused');
-  await sees(page, '.banner', 'Paused while this tab is hidden');
+  await sees(page, '#live.paused', 'Paused');
+  await sees(page, '.banner', 'Paused:');
   await eventually(() => expect(server.viewers).toBe(0));
   const asked = server.asked.filter((path) => path === 'api/list').length;
   server.data.dead = ['born-while-hidden'];
@@ -86,7 +86,7 @@ it('finds an id from any screen by the keyboard, and shows hostile texts as text
   await page.keyboard.press('/');
   await page.keyboard.type('both');
   await page.keyboard.press('Enter');
-  await sees(page, '.matches li >> nth=1', 'ledger');
+  await sees(page, 'tbody tr >> nth=1', 'ledger');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
@@ -96,6 +96,19 @@ it('finds an id from any screen by the keyboard, and shows hostile texts as text
   await page.keyboard.type('nowhere');
   await page.keyboard.press('Enter');
   await sees(page, '.empty', 'Nothing has this id');
+});
+
+it('keeps what is typed while the server sends news', async () => {
+  const page = await open('#/queues/tasks');
+  await sees(page, '.tabs a[aria-current]', 'Waiting');
+  await page.fill('#search', 'half an i');
+  await page.fill('.filter-form input', 'ema');
+  server.send('overview', overview(78));
+  server.send('changed', {});
+  await eventually(() => expect(server.asked.filter((path) => path === 'api/list').length).toBe(2));
+  await sees(page, '#live', 'Live');
+  expect(await page.inputValue('#search')).toBe('half an i');
+  expect(await page.inputValue('.filter-form input')).toBe('ema');
 });
 
 it('moves through a list by arrows, opens a row by Enter, and leaves the search by Esc', async () => {

@@ -1,16 +1,15 @@
 // The dialog of an action: what it would do to how many, then the question, then the result.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api } from '../api.js';
+import { api, nowMs } from '../api.js';
 import { html } from '../dom.js';
 import { asInput, count } from '../format.js';
-import { nowMs } from '../api.js';
-import { language, nameOf, t } from '../words.js';
+import { useLoad } from '../hooks.js';
+import { live } from '../live.js';
+import { nameOf, partsOf, t } from '../words.js';
 import { Sentence } from './value.js';
 
 /**
- * @typedef {import('../api.js').Action} Action
- * @typedef {import('../api.js').Target} Target
- * @typedef {{ section: string, action: Action, target: Target }} Wanted
+ * @import { Action, Done, Preview, Target } from '../../src/console.types.ts'
  * @typedef {NonNullable<Action['input']>[number]} Field
  */
 
@@ -21,14 +20,13 @@ const UNITS = /** @type {const} */ ([
   ['d', 86_400_000],
 ]);
 
-/** Time after the last change of an input before the preview is read again, ms. */
+/** Time after the last change of an input before the preview is read, ms. */
 const SETTLE_MS = 300;
 
 /** Text of the target. @param {Target} target */
 export function textOfTarget(target) {
-  if ('address' in target) return target.address.slice(2).join(' / ') || target.address.map(nameOf).join(' / ');
-  const [section = '', list = '', ...of] = target.list;
-  const name = [nameOf(section), nameOf(list), ...of].join(' / ');
+  if ('address' in target) return target.address.slice(2).join(' / ') || partsOf(target.address).join(' / ');
+  const name = partsOf(target.list).join(' / ');
   return target.filter ? `${name} · ${target.filter}` : name;
 }
 
@@ -39,11 +37,11 @@ export function textOfTarget(target) {
 export function Modal({ title, onClose, children }) {
   const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
-    const before = document.activeElement;
+    const before = /** @type {HTMLElement | null} */ (document.activeElement);
     box.current?.showModal();
-    return () => before instanceof HTMLElement && before.isConnected && before.focus();
+    return () => before?.focus();
   }, []);
-  return html`<dialog ref=${box} aria-labelledby="dialog-title" onClose=${onClose}>
+  return html`<dialog ref=${box} class="box" aria-labelledby="dialog-title" onClose=${onClose}>
     <h2 id="dialog-title">${title}</h2>
     ${children}
   </dialog>`;
@@ -53,8 +51,7 @@ export function Modal({ title, onClose, children }) {
  * Input of an action. Reports numbers, and undefined for what is empty or invalid.
  * @param {{ field: Field, onInput: (value: string | number | undefined) => void }} props
  */
-function Input({ field, onInput }) {
-  const { name, kind, required } = field;
+function Input({ field: { name, kind, required }, onInput }) {
   const [unit, setUnit] = useState(60_000);
   const [text, setText] = useState(kind === 'instant' ? asInput(nowMs() + 60_000) : '');
   useEffect(() => {
@@ -64,18 +61,21 @@ function Input({ field, onInput }) {
     else onInput(Number.isFinite(number) ? Math.round(number) : undefined);
   }, [text, unit]);
   const type = kind === 'instant' ? 'datetime-local' : kind === 'text' ? 'text' : 'number';
-  const set = (/** @type {any} */ event) => setText(event.target.value);
-  return html`<label class="field">
-    <span>${nameOf(name)}${required ? '' : ` (${t('optional')})`}</span>
-    <span class="field-row">
-      <input type=${type} step=${kind === 'instant' ? '1' : 'any'} value=${text} required=${required} onInput=${set} />
+  const step = kind === 'instant' ? '1' : 'any';
+  return html`<label>
+    ${nameOf(name)}${required ? '' : ` (${t('optional')})`}
+    <span class="row">
+      <input
+        class="grow"
+        type=${type}
+        step=${step}
+        value=${text}
+        required=${required}
+        onInput=${(event) => setText(event.target.value)}
+      />
       ${
         kind === 'duration' &&
-        html`<select
-          aria-label=${t('unit')}
-          value=${unit}
-          onChange=${(/** @type {any} */ event) => setUnit(Number(event.target.value))}
-        >
+        html`<select aria-label=${t('unit')} value=${unit} onChange=${(event) => setUnit(Number(event.target.value))}>
           ${UNITS.map(([word, ms]) => html`<option value=${ms}>${t(`unit-${word}`)}</option>`)}
         </select>`
       }
@@ -83,121 +83,87 @@ function Input({ field, onInput }) {
   </label>`;
 }
 
-/** Effect that an action would have. @param {{ preview: import('../api.js').Preview }} props */
-function Preview({ preview }) {
-  const { count: found, more, samples, sentence } = preview;
-  const rest = found - samples.length;
-  const number = count(found, language());
-  return html`<p class="preview-count">
-      ${found === 0 && !more ? t('concernsNone') : more ? t('concernsMore', { count: number }) : t('concerns', { count: number })}
-    </p>
+/** Effect that an action would have. @param {{ preview: Preview }} props */
+function Effect({ preview: { count: found, more, samples, sentence } }) {
+  const rest = more ? t('andMore') : t('andRest', { count: count(found - samples.length) });
+  const concerns = found === 0 && !more ? 'concernsNone' : more ? 'concernsMore' : 'concerns';
+  return html`<p class="preview-count title">${t(concerns, { count: count(found) })}</p>
     ${
       samples.length > 0 &&
-      html`<ul class="samples">
+      html`<ul class="samples box">
         ${samples.map((sample) => html`<li class="text">${sample}</li>`)}
-        ${(rest > 0 || more) && html`<li class="muted">${more ? t('andMore') : t('andRest', { count: count(rest, language()) })}</li>`}
+        ${(more || found > samples.length) && html`<li class="muted">${rest}</li>`}
       </ul>`
     }
-    ${sentence && html`<${Sentence} sentence=${sentence} />`}`;
+    ${sentence && html`<${Sentence} sentence=${sentence} quiet />`}`;
 }
 
-/** Result of an action. @param {{ done: import('../api.js').Done, action: string }} props */
-function Result({ done, action }) {
-  const number = count(done.count, language());
-  return html`<div role="status">
-    ${(done.count > 0 || !done.refused) && html`<p class="result">${t('did', { action: nameOf(action), count: number })}</p>`}
-    ${done.refused && html`<${Sentence} sentence=${done.refused} />`}
-  </div>`;
-}
-
-/**
- * @param {{ wanted: Wanted, onClose: () => void, onDone: () => void }} props
- */
-export function ActionDialog({ wanted, onClose, onDone }) {
-  const { section, action, target } = wanted;
+/** @param {{ wanted: import('../hooks.js').Wanted, onClose: () => void }} props */
+export function ActionDialog({ wanted: { section, action, target }, onClose }) {
   const fields = action.input ?? [];
   const [input, setInput] = useState(/** @type {Record<string, string | number | undefined>} */ ({}));
-  const [preview, setPreview] = useState(/** @type {import('../api.js').Preview | undefined} */ (undefined));
-  const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
-  const [done, setDone] = useState(/** @type {import('../api.js').Done | undefined} */ (undefined));
+  const [failed, setFailed] = useState(/** @type {Error | undefined} */ (undefined));
+  const [done, setDone] = useState(/** @type {Done | undefined} */ (undefined));
   const [busy, setBusy] = useState(false);
   const complete = fields.every(({ name, required }) => !required || input[name] !== undefined);
-  const given = /** @type {Record<string, string | number>} */ (
-    Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
+  const act = { section, action: action.name, target, input: /** @type {any} */ (input) };
+  const { value, error, reload } = useLoad(
+    JSON.stringify(act),
+    (signal) => (complete ? api.preview(act, signal) : Promise.resolve(undefined)),
+    { refresh: false, delayMs: fields.length > 0 ? SETTLE_MS : 0 },
   );
-  const act = { section, action: action.name, target, input: given };
-  const key = JSON.stringify(act);
-
-  useEffect(() => {
-    if (!complete || done !== undefined) return undefined;
-    const gone = new AbortController();
-    const timer = setTimeout(
-      () => {
-        api.preview(act, gone.signal).then(
-          (value) => (setPreview(value), setError(undefined)),
-          (reason) => !gone.signal.aborted && (setPreview(undefined), setError(reason)),
-        );
-      },
-      preview === undefined ? 0 : SETTLE_MS,
-    );
-    return () => {
-      clearTimeout(timer);
-      gone.abort();
-    };
-  }, [key, complete, done === undefined]);
-
-  const run = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      const result = await api.act({ ...act, ...(preview?.expected !== undefined && { expected: preview.expected }) });
-      setDone(result);
-      onDone();
-    } catch (reason) {
-      setError(/** @type {Error} */ (reason));
-      // It may have run.
-      onDone();
-    }
-    setBusy(false);
-  };
-  const blocked = !complete || busy || preview === undefined || (preview.count === 0 && !preview.more);
-  const submit = (/** @type {Event} */ event) => {
+  const preview = complete ? value : undefined;
+  const blocked = busy || preview === undefined || (preview.count === 0 && !preview.more);
+  const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (!blocked) void run();
+    if (blocked) return;
+    setBusy(true);
+    setFailed(undefined);
+    const { expected } = preview;
+    await api.act({ ...act, ...(expected !== undefined && { expected }) }).then(setDone, setFailed);
+    setBusy(false);
+    // Also an action that failed may have had effects.
+    live.changed(section);
   };
-  return html`<${Modal} title=${nameOf(action.name)} onClose=${onClose}>
-    <p class="target text">${textOfTarget(target)}</p>
+  const goOn = () => {
+    setDone(undefined);
+    reload();
+  };
+  const name = nameOf(action.name);
+  const number = preview && preview.count > 1 ? ` (${count(preview.count)}${preview.more ? '+' : ''})` : '';
+  const problem = failed ?? error;
+  const question = () => html`
+    ${fields.map(
+      (field) =>
+        html`<${Input}
+          key=${field.name}
+          field=${field}
+          onInput=${(given) => setInput((all) => ({ ...all, [field.name]: given }))}
+        />`,
+    )}
+    ${preview ? html`<${Effect} preview=${preview} />` : !problem && html`<p class="muted" role="status">${t(complete ? 'looking' : 'needsInput')}</p>`}
+  `;
+  const result = () =>
+    html`<div role="status">
+      ${done && (done.count > 0 || !done.refused) && html`<p class="result title">${t('did', { action: name, count: count(done.count) })}</p>`}
+      ${done?.refused && html`<${Sentence} sentence=${done.refused} quiet />`}
+    </div>`;
+  return html`<${Modal} title=${name} onClose=${onClose}>
+    <p class="muted text">${textOfTarget(target)}</p>
     <form onSubmit=${submit}>
-      ${
-        done === undefined
-          ? html`${fields.map(
-              (field) =>
-                html`<${Input}
-                  key=${field.name}
-                  field=${field}
-                  onInput=${(/** @type {any} */ value) => setInput((all) => ({ ...all, [field.name]: value }))}
-                />`,
-            )}
-            ${!complete && html`<p class="muted">${t('needsInput')}</p>`}
-            ${preview && html`<${Preview} preview=${preview} />`}
-            ${complete && !preview && !error && html`<p class="muted" role="status">${t('looking')}</p>`}`
-          : html`<${Result} done=${done} action=${action.name} />`
-      }
-      ${error && html`<p class="error-text text" role="alert">${t('failed')}: ${error.message}</p>`}
-      <div class="buttons">
+      ${done ? result() : question()}
+      ${problem && html`<p class="error text" role="alert">${t('failed')}: ${problem.message}</p>`}
+      <div class="row end">
         <button type="button" onClick=${onClose} autofocus=${action.danger}>
           ${t(done ? 'close' : 'cancelDialog')}
         </button>
         ${
-          done === undefined
-            ? html`<button type="submit" class=${action.danger ? 'danger' : 'primary'} disabled=${blocked}>
-                ${busy ? t('working') : nameOf(action.name)}${preview && preview.count > 1 ? ` (${count(preview.count, language())}${preview.more ? '+' : ''})` : ''}
-              </button>`
-            : preview?.more &&
-              html`<button type="button" class="primary" onClick=${() => (setPreview(undefined), setDone(undefined))}>
-                ${t('goOn')}
-              </button>`
+          !done &&
+          html`<button type="submit" class=${action.danger ? 'danger' : 'primary'} disabled=${blocked}>
+            ${busy ? t('working') : name + number}
+          </button>`
         }
+        ${done && preview?.more && html`<button type="button" class="primary" onClick=${goOn}>${t('goOn')}</button>`}
       </div>
     </form>
   <//>`;

@@ -1,32 +1,17 @@
 // The frame of all screens: search, navigation, the state of the live connection, language and theme.
 import { useState } from 'preact/hooks';
 import { html } from '../dom.js';
-import { useLive } from '../hooks.js';
+import { page } from '../hooks.js';
 import { live } from '../live.js';
 import { hashOf } from '../route.js';
 import { levelOf } from '../screens/overview.js';
 import { nextTheme, settings } from '../settings.js';
-import { language, nameOf, setLanguage, t } from '../words.js';
+import { language, nameOf, nextLanguage, t } from '../words.js';
 import { Dot } from './value.js';
 
 /** @typedef {import('../route.js').Route} Route */
 
-/** State of the live connection: a button that pauses and goes on. */
-function LiveButton() {
-  const { state } = useLive();
-  const resting = state === 'paused' || state === 'hidden';
-  return html`<button
-    id="live"
-    class=${`live ${state}`}
-    aria-pressed=${state === 'paused' ? 'true' : 'false'}
-    title=${t(`live-${state}-hint`)}
-    onClick=${() => live.toggle()}
-  >
-    <i class="live-mark" aria-hidden="true">${resting ? '❚❚' : ''}</i>${t(`live-${state}`)}
-  </button>`;
-}
-
-/** @param {{ id: string }} props */
+/** The id of a search stays in the field. The field is made again for another id, and keeps what is typed meanwhile. @param {{ id: string }} props */
 function Search({ id }) {
   const submit = (/** @type {any} */ event) => {
     event.preventDefault();
@@ -41,7 +26,7 @@ function Search({ id }) {
       type="search"
       aria-label=${t('find')}
       placeholder=${t('findPlaceholder')}
-      value=${id}
+      defaultValue=${id}
       autocomplete="off"
       spellcheck=${false}
     />
@@ -49,63 +34,56 @@ function Search({ id }) {
   </form>`;
 }
 
-/** @param {{ me: import('../api.js').Me, route: Route }} props */
-function Nav({ me, route }) {
-  const { overview } = useLive();
-  const current = (/** @type {string} */ hash) =>
-    location.hash === hash || (hash === '#/' && location.hash === '') ? 'page' : undefined;
-  const [section] = route.address;
-  const item = (/** @type {string} */ hash, /** @type {string} */ text) =>
-    html`<li><a href=${hash} aria-current=${current(hash)}>${text}</a></li>`;
+/** @param {{ route: Route }} props */
+function Nav({ route: { screen, address } }) {
+  const item = (/** @type {Parameters<typeof hashOf>[0]} */ to, /** @type {any} */ text, /** @type {any} */ below) => {
+    const here = typeof to === 'string' ? screen === to : to.every((part, index) => part === address[index]);
+    const isPage = here && (typeof to === 'string' || to.length === 2 || address.length === 1);
+    return html`<li key=${hashOf(to)}>
+      <a href=${hashOf(to)} aria-current=${isPage ? 'page' : here ? 'true' : undefined}>${text}</a>
+      ${here && below}
+    </li>`;
+  };
   return html`<ul>
-      ${item(hashOf('overview'), t('overview'))}
+      ${item('overview', t('overview'), undefined)}
     </ul>
     <ul>
-      ${me.sections.map(({ name, lists }) => {
-        const state = overview?.sections.find((each) => each.name === name);
-        const level = state && levelOf(state);
-        return html`<li key=${name}>
-          <a href=${hashOf([name])} aria-current=${current(hashOf([name])) ?? (section === name ? 'true' : undefined)}>
-            ${nameOf(name)}${level && level !== 'ok' && level !== 'info' && html` <${Dot} level=${level} />`}
-          </a>
-          ${
-            section === name &&
-            html`<ul>
-              ${lists.map((list) => html`<li key=${list.name}><a href=${hashOf([name, list.name])} aria-current=${route.address[1] === list.name ? 'page' : undefined}>${nameOf(list.name)}</a></li>`)}
-            </ul>`
-          }
-        </li>`;
+      ${page.me.sections.map(({ name, lists }) => {
+        const level = levelOf(live.overview?.sections.find((each) => each.name === name));
+        const text = html`${nameOf(name)}
+        ${(level === 'error' || level === 'warning') && html`<${Dot} level=${level} />`}`;
+        return item(
+          [name],
+          text,
+          html`<ul>
+            ${lists.map((list) => item([name, list.name], nameOf(list.name), undefined))}
+          </ul>`,
+        );
       })}
     </ul>
     <ul>
-      ${item(hashOf('history'), t('history'))} ${item(hashOf('log'), t('log'))}
+      ${item('history', t('history'), undefined)} ${item('log', t('log'), undefined)}
     </ul>`;
 }
 
-/**
- * @param {{ me: import('../api.js').Me, route: Route, children: any, redraw: () => void, onHelp: () => void }} props
- */
-export function Frame({ me, route, children, redraw, onHelp }) {
+/** @param {{ route: Route, children: any, onHelp: () => void }} props */
+export function Frame({ route, children, onHelp }) {
   const [open, setOpen] = useState(false);
-  const { state } = useLive();
-  const mayAct = me.role === 'act' && !me.readOnly;
-  const switchLanguage = () => {
-    setLanguage(language() === 'zh' ? 'en' : 'zh');
-    redraw();
-  };
-  const switchTheme = () => {
-    nextTheme();
-    redraw();
+  const { actor, readOnly } = page.me;
+  const { state } = live;
+  const change = (/** @type {() => void} */ next) => () => {
+    next();
+    page.redraw();
   };
   const skip = (/** @type {Event} */ event) => {
     event.preventDefault();
     document.querySelector('main')?.focus();
   };
   return html`<a class="skip" href="#main" onClick=${skip}>${t('skip')}</a>
-    <header class="top">
+    <header class="top row">
       <button
         class="menu"
-        aria-expanded=${open ? 'true' : 'false'}
+        aria-expanded=${String(open)}
         aria-controls="nav"
         aria-label=${t('menu')}
         onClick=${() => setOpen(!open)}
@@ -114,33 +92,40 @@ export function Frame({ me, route, children, redraw, onHelp }) {
       </button>
       <a class="brand" href=${hashOf('overview')}>luanest</a>
       <${Search} id=${route.screen === 'find' ? (route.query.id ?? '') : ''} />
-      <${LiveButton} />
-      <div class="tools">
-        <button id="language" class="quiet" lang=${language() === 'zh' ? 'en' : 'zh-CN'} onClick=${switchLanguage}>
-          ${language() === 'zh' ? 'English' : '中文'}
-        </button>
-        <button id="theme" class="quiet" title=${t('theme')} onClick=${switchTheme}>
-          ${t(`theme-${settings.theme}`)}
-        </button>
-        <button id="help" class="quiet" aria-label=${t('keys')} title=${t('keys')} onClick=${onHelp}>?</button>
-      </div>
+      <button
+        id="live"
+        class=${`quiet ${state}`}
+        aria-pressed=${String(state === 'paused')}
+        title=${t(`live-${state}-hint`)}
+        onClick=${live.toggle}
+      >
+        <i class="dot ${state === 'live' ? 'ok' : state === 'broken' ? 'error' : 'warning'}" aria-hidden="true"></i>
+        ${t(`live-${state}`)}
+      </button>
+      <button id="language" class="quiet" lang=${language() === 'zh' ? 'en' : 'zh-CN'} onClick=${change(nextLanguage)}>
+        ${language() === 'zh' ? 'English' : '中文'}
+      </button>
+      <button id="theme" class="quiet" title=${t('theme')} onClick=${change(nextTheme)}>
+        ${t(`theme-${settings.theme}`)}
+      </button>
+      <button id="help" class="quiet" aria-label=${t('keys')} title=${t('keys')} onClick=${onHelp}>?</button>
     </header>
     <nav
       id="nav"
       class=${open ? 'side open' : 'side'}
       aria-label=${t('sections')}
-      onClick=${(/** @type {any} */ event) => event.target.closest('a') && setOpen(false)}
+      onClick=${(event) => event.target.closest('a') && setOpen(false)}
     >
-      <${Nav} me=${me} route=${route} />
-      <p class="actor muted">
-        <span class="text" title=${t('actor')}>${me.actor}</span>
-        <span class="chip" title=${mayAct ? t('mayActHint') : t(me.readOnly ? 'readOnlyHint' : 'readRoleHint')}
-          >${mayAct ? t('mayAct') : t('readOnly')}</span
+      <${Nav} route=${route} />
+      <p class="actor row muted">
+        <span class="text" title=${t('actor')}>${actor}</span>
+        <span class="chip" title=${t(page.ask ? 'mayActHint' : readOnly ? 'readOnlyHint' : 'readRoleHint')}
+          >${t(page.ask ? 'mayAct' : 'readOnly')}</span
         >
       </p>
     </nav>
     <main id="main" tabindex="-1">
-      ${(state === 'paused' || state === 'hidden' || state === 'broken') && html`<p class=${`banner ${state}`} role="status">${t(`live-${state}-hint`)}</p>`}
+      ${state !== 'live' && html`<p class=${`banner ${state}`} role="status">${t(`live-${state}-hint`)}</p>`}
       ${children}
     </main>`;
 }

@@ -3,7 +3,7 @@ import { api } from '../api.js';
 import { html } from '../dom.js';
 import { useLoad } from '../hooks.js';
 import { Chart } from '../parts/chart.js';
-import { Empty, Failure, Skeleton } from '../parts/table.js';
+import { Empty, Outcome } from '../parts/table.js';
 import { hashOf } from '../route.js';
 import { nameOf, t } from '../words.js';
 
@@ -12,36 +12,25 @@ const SPANS = /** @type {const} */ ([60, 360, 1_440, 10_080]);
 /** @param {{ route: import('../route.js').Route }} props */
 export function HistoryScreen({ route }) {
   const minutes = SPANS.find((each) => String(each) === route.query.minutes) ?? 1_440;
-  const { value, error, reload, atMs } = useLoad(`history ${minutes}`, (signal) => api.history(minutes, signal));
-  const series = value?.series ?? [];
+  const loaded = useLoad(`history ${minutes}`, (signal) => api.history(minutes, signal));
+  const series = loaded.value?.series ?? [];
   const sections = [...new Set(series.map(({ section }) => section))];
   // A new second is not a new picture.
-  const endMs = Math.floor(atMs / 60_000) * 60_000;
-  return html`<header class="head">
+  const endMs = Math.floor(loaded.atMs / 60_000) * 60_000;
+  return html`<header class="row between">
       <h1 tabindex="-1">${t('history')}</h1>
       <nav class="tabs" aria-label=${t('span')}>
         ${SPANS.map((each) => html`<a key=${each} href=${hashOf('history', { minutes: each })} aria-current=${each === minutes ? 'true' : undefined}>${t(`span-${each}`)}</a>`)}
       </nav>
     </header>
-    ${error && html`<${Failure} error=${error} reload=${reload} />`} ${!value && !error && html`<${Skeleton} />`}
-    ${value && series.length === 0 && html`<${Empty} title=${t('emptyHistory')} hint=${t('emptyHistoryHint')} />`}
+    <${Outcome} loaded=${loaded} />
+    ${loaded.value && series.length === 0 && html`<${Empty} title=${t('emptyHistory')} hint=${t('emptyHistoryHint')} />`}
     ${sections.map(
       (section) =>
         html`<section key=${section}>
           <h2>${nameOf(section)}</h2>
-          <div class="charts">
-            ${series
-              .filter((each) => each.section === section)
-              .map(
-                (each) =>
-                  html`<${Chart}
-                    key=${each.name}
-                    series=${each}
-                    minutes=${minutes}
-                    endMs=${endMs}
-                    title=${html`<b class="text">${nameOf(each.name)}</b>`}
-                  />`,
-              )}
+          <div class="cards">
+            ${series.filter((each) => each.section === section).map((each) => html`<${Chart} key=${each.name} series=${each} minutes=${minutes} endMs=${endMs} />`)}
           </div>
         </section>`,
     )}`;

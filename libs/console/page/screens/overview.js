@@ -1,13 +1,14 @@
-// How everything is: first what needs somebody, then each section with its numbers.
+// How everything is, or one section: first what needs somebody, then the numbers and the lists.
 import { api } from '../api.js';
 import { html } from '../dom.js';
-import { useLive, useLoad } from '../hooks.js';
-import { Empty, Failure, Skeleton } from '../parts/table.js';
+import { page, sectionOf, useLoad } from '../hooks.js';
+import { live } from '../live.js';
+import { Empty, Outcome } from '../parts/table.js';
 import { Dot, Sentence, Val } from '../parts/value.js';
 import { hashOf } from '../route.js';
 import { nameOf, t } from '../words.js';
 
-/** @typedef {import('../api.js').Overview['sections'][number]} SectionState */
+/** @import { SectionState } from '../api.js' */
 
 const ORDER = /** @type {const} */ (['error', 'warning', 'info', 'ok']);
 
@@ -17,62 +18,60 @@ export function levelOf(section) {
   return ORDER.find((level) => section?.summary?.sentences.some((sentence) => sentence.level === level)) ?? 'ok';
 }
 
-/** Numbers of a section. @param {{ summary: import('../api.js').Summary }} props */
-export const Numbers = ({ summary }) =>
-  html`<dl class="numbers">
-    ${summary.figures.map(
-      ({ name, value, address }) =>
-        html`<div key=${name}>
-          <dt>${nameOf(name)}</dt>
-          <dd>
-            ${address ? html`<a href=${hashOf(address)}><${Val} value=${value} /></a>` : html`<${Val} value=${value} />`}
-          </dd>
-        </div>`,
-    )}
-  </dl>`;
-
-/** @param {{ section: SectionState }} props */
-function Card({ section }) {
+/** @param {{ section: SectionState, quiet: boolean }} props quiet: its sentences are above */
+function Card({ section, quiet }) {
   const { name, summary, failed } = section;
-  const calm = summary?.sentences.filter(({ level }) => level === 'ok' || level === 'info') ?? [];
-  return html`<section class="card" aria-labelledby=${`card-${name}`}>
-    <h2 id=${`card-${name}`}><${Dot} level=${levelOf(section)} /><a href=${hashOf([name])}>${nameOf(name)}</a></h2>
-    ${failed !== undefined && html`<p class="error-text text">${t('sectionFailed')} <code>${failed}</code></p>`}
-    ${summary && html`<${Numbers} summary=${summary} />`}
+  const calm = summary?.sentences.filter(({ level }) => !quiet && ['ok', 'info'].includes(level)) ?? [];
+  return html`<section class="card box">
+    <h2><${Dot} level=${levelOf(section)} /> <a href=${hashOf([name])}>${nameOf(name)}</a></h2>
+    ${failed !== undefined && html`<p class="error text" role="alert">${t('sectionFailed')} <code>${failed}</code></p>`}
+    <dl class="numbers">
+      ${summary?.figures.map(
+        ({ name: figure, value, address }) =>
+          html`<div key=${figure}>
+            <dt>${nameOf(figure)}</dt>
+            <dd>
+              ${address ? html`<a href=${hashOf(address)}><${Val} value=${value} /></a>` : html`<${Val} value=${value} />`}
+            </dd>
+          </div>`,
+      )}
+    </dl>
     ${calm.slice(0, 2).map((sentence) => html`<${Sentence} key=${sentence.code} sentence=${sentence} quiet />`)}
+    <p class="lists row">
+      ${sectionOf(name)?.lists.map((list) => html`<a class="chip" key=${list.name} href=${hashOf([name, list.name])}>${nameOf(list.name)}</a>`)}
+    </p>
   </section>`;
 }
 
-/** @param {{ act?: (action: string, address: readonly string[]) => void }} props */
-export function OverviewScreen({ act }) {
-  const { overview: pushed } = useLive();
-  // The first one, or all while the live connection does not work.
-  const { value, error, reload } = useLoad('overview', () => (pushed ? Promise.resolve(pushed) : api.overview()));
-  const overview = pushed ?? value;
-  if (overview === undefined)
-    return error ? html`<${Failure} error=${error} reload=${reload} />` : html`<${Skeleton} />`;
-  const urgent = ORDER.slice(0, 2).flatMap((level) =>
-    overview.sections.flatMap(({ name, summary }) =>
+/** @param {{ only?: string | undefined }} props name of a section; undefined: all */
+export function OverviewScreen({ only }) {
+  const loaded = useLoad('overview', () => (live.overview ? Promise.resolve(live.overview) : api.overview()));
+  const overview = live.overview ?? loaded.value;
+  const heading = html`<h1 tabindex="-1">${only === undefined ? t('overview') : nameOf(only)}</h1>`;
+  if (only !== undefined && sectionOf(only) === undefined)
+    return html`${heading}<${Empty} title=${t('gone')} hint=${t('noSuchSection')} />`;
+  if (page.me.sections.length === 0)
+    return html`${heading}<${Empty} title=${t('noSections')} hint=${t('noSectionsHint')} />`;
+  if (overview === undefined) return html`${heading}<${Outcome} loaded=${loaded} />`;
+  const sections = overview.sections.filter(({ name }) => only === undefined || name === only);
+  const urgent = ORDER.slice(0, only === undefined ? 2 : 4).flatMap((level) =>
+    sections.flatMap(({ name, summary }) =>
       (summary?.sentences ?? []).filter((each) => each.level === level).map((sentence) => ({ name, sentence })),
     ),
   );
-  const failed = overview.sections.some((each) => each.failed !== undefined);
-  return html`<h1 tabindex="-1">${t('overview')}</h1>
-    ${overview.sections.length === 0 && html`<${Empty} title=${t('noSections')} hint=${t('noSectionsHint')} />`}
-    ${
-      overview.sections.length > 0 &&
-      html`<section class="attention" aria-label=${t('attention')}>
-        ${urgent.length === 0 && !failed && html`<p class="all-well"><${Dot} level="ok" />${t('allWell')}</p>`}
-        ${urgent.map(
-          ({ name, sentence }, index) =>
-            html`<div class="urgent" key=${index}>
-              <a class="urgent-section" href=${hashOf([name])}>${nameOf(name)}</a>
-              <${Sentence} sentence=${sentence} onAct=${act} here="" />
-            </div>`,
-        )}
-      </section>`
-    }
+  const failed = sections.some((each) => each.failed !== undefined);
+  return html`${heading}
+    <section class="attention box" aria-label=${t('attention')}>
+      ${urgent.length === 0 && !failed && html`<p class="urgent"><${Dot} level="ok" /> ${t('allWell')}</p>`}
+      ${urgent.map(
+        ({ name, sentence }, index) =>
+          html`<div class="urgent" key=${index}>
+            ${only === undefined && html`<a href=${hashOf([name])}>${nameOf(name)}</a>`}
+            <${Sentence} sentence=${sentence} />
+          </div>`,
+      )}
+    </section>
     <div class="cards">
-      ${overview.sections.map((section) => html`<${Card} key=${section.name} section=${section} />`)}
+      ${sections.map((section) => html`<${Card} key=${section.name} section=${section} quiet=${only !== undefined} />`)}
     </div>`;
 }

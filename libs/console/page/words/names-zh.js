@@ -90,7 +90,6 @@ export const NAMES_ZH = {
   message: '消息',
   mode: '模式',
   name: '名称',
-  namespace: '命名空间',
   nextAtMs: '下次',
   nextRunAtMs: '下次运行',
   nextTask: '下一个任务',
@@ -138,6 +137,10 @@ export const NAMES_ZH = {
   windowMs: '窗口时长',
   worker: '工作进程',
   workers: '工作进程数',
+  when: '时间',
+  who: '操作人',
+  action: '操作',
+  place: '位置',
   // Actions.
   block: '封禁',
   unblock: '解除封禁',
