@@ -101,6 +101,8 @@ describe.each(servers)('the section of streams on %s', (_, connect) => {
     expect(rows[0]).toMatchObject({ error: expect.stringContaining('no such card') as string, attemptsMade: 1 });
     expect(await dead('stream:orders group:other')).toEqual([]);
     expect(await story('messages', 'orders', ids[0] as string)).toMatchObject({ codes: ['message-dead'] });
+    const why = (await section.show(['streams', 'messages', 'orders', ids[0] as string]))?.sentences[0];
+    expect(await section.preview('replay', { address: why?.fix?.address ?? [] }, {})).toMatchObject({ count: 1 });
     expect(await story('groups', 'orders', 'mail')).toMatchObject({ dead: 4, codes: ['stream-group-has-dead'] });
     const [first, second] = rows.map(({ id }) => ['streams', 'dead', 'orders', 'mail', String(id)]);
     expect(await factsOf(section, first as string[])).toMatchObject({

@@ -90,7 +90,7 @@ async function previewAll({ dead }: Streams, stream: Stream, group: string): Pro
 
 async function isDead(stream: Stream, group: string, id: string): Promise<boolean> {
   const found = await stream.find(id);
-  return found.some((one) => one.group === group && one.state === 'dead' && id.endsWith(`:${one.dead}`));
+  return found.some((one) => one.group === group && one.state === 'dead' && one.dead === id);
 }
 
 function gone(id: string): Sentence {

@@ -78,7 +78,7 @@ class SeenStream extends Stream {
         const { stream, sessions, due, tries, dead } = partition.of(group || '-');
         const keys = { stream, sessions, due, tries, dead };
         const found = await this.registry.run(findMessage, { keys, args: { group, id: entry, most: MOST_DEAD } });
-        return { group, ...found };
+        return { group, ...found, dead: found.dead && `${index}:${found.dead}` };
       }),
     );
   }
