@@ -111,7 +111,7 @@ class ScheduledModel implements Model<Operation> {
     const isExact = kind === 'cron' ? world.hadOnly('flush', 'deaf') : world.hadOnly('flush', 'deaf', 'cut');
     const hasHealthy = world.members.some(({ index }) => !this.disturbedNodes.has(index));
     if (!isShort || !isExact || !hasHealthy || this.hadLateCall) return;
-    if (world.had.has('cut') && !this.hasLateTicks()) return;
+    if (world.had.has('cut') && !this.hasTimeToGiveBack()) return;
     const slots = this.runs.map(({ slot }) => slot);
     // The timers of an interval begin with their processes.
     const first = Math.max(slots[0] as number, 1_800_000_000_000 + 2 * everyMs);
@@ -120,11 +120,15 @@ class ScheduledModel implements Model<Operation> {
     }
   }
 
-  /** True if an undisturbed node ticks so long after the others that a slot was given back before. */
-  private hasLateTicks(): boolean {
+  /**
+   * True if an undisturbed node ticks so early in a period that a claim of another node before it is given back while it still tries: it
+   * pauses for at most an eighth of the period.
+   */
+  private hasTimeToGiveBack(): boolean {
+    const { everyMs } = this.options;
     return this.uptimes.some(({ member, upUs }) => {
-      const afterMs = (upUs / 1_000) % this.options.everyMs;
-      return !this.disturbedNodes.has(member.index) && afterMs > 500 && afterMs < this.options.everyMs - 50;
+      const afterMs = (upUs / 1_000) % everyMs;
+      return !this.disturbedNodes.has(member.index) && afterMs < (7 / 8) * everyMs - 500;
     });
   }
 
