@@ -42,7 +42,7 @@ async function find({ id, lib, defect }: SeededDefect): Promise<Counts & { reado
   child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
   await once(child, 'exit');
   const lines = output.trim().split('\n');
-  const violation = lines.find((line) => line.startsWith(`${lib}, seed `)) ?? '';
+  const violation = lines.find((line) => /^\S+, seed \d+: /.test(line)) ?? '';
   return { ...(JSON.parse(lines.at(-1) ?? '{}') as Counts), violation };
 }
 
