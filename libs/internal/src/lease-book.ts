@@ -234,6 +234,14 @@ export class LeaseBook<L extends Lease> {
     last.index = index;
   }
 
+  /** Removes all leases and stops the timer. From now on nothing is renewed, until a lease is added again. */
+  clear(): void {
+    for (const lease of this.leases.splice(0)) lease.index = -1;
+    time.clearTimer(this.timer);
+    this.timer = undefined;
+    this.wakeAt = Infinity;
+  }
+
   /** Makes the timer fire earlier if this lease needs it. Call it after you have changed the lease, such as its `alarmAt`. */
   watch(lease: L): void {
     if (lease.index < 0) return;

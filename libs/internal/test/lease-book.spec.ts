@@ -507,6 +507,19 @@ describe('a book', () => {
     expect(book.all).toEqual([]);
   });
 
+  it('can be cleared: then it renews nothing, and has no timer until a lease is added', async () => {
+    const { lease, book, renewals } = open();
+    const [a] = [lease(), lease()];
+    book.clear();
+    expect([book.all, time.running]).toEqual([[], []]);
+    book.remove(a);
+    await time.pass(5_000);
+    expect(renewals).toEqual([]);
+    const later = lease();
+    await time.pass(1_000);
+    expect(renewals.map(({ leases }) => leases)).toEqual([[later]]);
+  });
+
   it('looks at all leases, although one is removed meanwhile', async () => {
     const { lease, book, renewals } = open();
     const [a, b, c] = [lease(), lease(), lease()];

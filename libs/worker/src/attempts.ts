@@ -277,7 +277,8 @@ export class Attempts<A extends Attempt> implements Timeouts {
     const answered = taking.then(() => Promise.all([this.untilIdle(), calls.settled()]));
     await endsWithin(LAST_ANSWERS_MS, answered);
     time.clearTimer(this.overtimeTimer);
-    for (const attempt of [...this.all]) this.book.remove(attempt);
+    // No lease is renewed after this, and no timer for the timeout of an attempt that has ended is left.
+    this.book.clear();
   }
 
   private follow(attempt: A, returned: unknown): void {

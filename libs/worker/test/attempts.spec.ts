@@ -255,6 +255,13 @@ describe('a shutdown', () => {
     expect(outcomes).toEqual([['a', 'done', 1]]);
   });
 
+  it('leaves no timer, also of a handler that has ended long before its timeout', async () => {
+    const { attempts, begin } = open(() => 1);
+    attempts.forget(begin('a', 300_000));
+    await attempts.drain(Promise.resolve(), calls(), () => Promise.resolve());
+    expect(time.running).toEqual([]);
+  });
+
   it('waits up to 2 s for the last replies, also after it handed work back', async () => {
     const { attempts, begin } = open(() => 1, { drainMs: 0, abortGraceMs: 0 });
     const job = begin('a');

@@ -204,7 +204,7 @@ export class Consumer implements StreamConsumerHandle {
     );
     await endsWithin(LAST_MS, Promise.allSettled(readers.map((reader) => reader.leave())));
     calls.stop();
-    for (const session of [...leases.all]) leases.remove(session);
+    leases.clear();
     this.started = false;
     this.ended = true;
   }
