@@ -127,7 +127,14 @@ export const seededDefects: readonly SeededDefect[] = [
     id: 'L23',
     lib: 'delayed-task',
     what: 'reschedule sent twice has its effect twice',
-    defect: [[lua('delayed-task', 'reschedule'), "if first then return { tonumber(first), 'moved' } end\n", '']],
+    defect: [
+      [
+        lua('delayed-task', 'reschedule'),
+        "if first and tonumber(first) then return { tonumber(first), 'moved' } end\n",
+        '',
+      ],
+      [lua('delayed-task', 'reschedule'), 'if first then return { 0, first } end\n', ''],
+    ],
   },
   {
     id: 'L24',

@@ -21,7 +21,10 @@ describe('each script of a queue, in a state and at a time of which all is known
   it('reschedule: moves nothing without a record', async () => {
     states.put('ZADD', 'due', 5, 'ghost');
     const before = states.keys();
-    expect(await states.after(reschedule('ghost', 'd1'))).toEqual([{ runAtMs: 0, status: 'unknown' }, before]);
+    expect(await states.after(reschedule('ghost', 'd1'))).toEqual([
+      { runAtMs: 0, status: 'unknown' },
+      { ...before, operation: 'unknown | 500' },
+    ]);
   });
 
   it.each([
@@ -47,8 +50,26 @@ describe('each script of a queue, in a state and at a time of which all is known
       RegExp(`\\b${id}[=@]`).test(before[name] ?? ''),
     );
     expect(has).toEqual(status === 'cancelled' ? [] : had);
-    expect(keys.operation).toBe(status === 'cancelled' ? '1 | 500' : undefined);
+    expect(keys.operation).toBe(status === 'cancelled' ? '1 | 500' : `${status} | 500`);
     expect(await cancel(id, from)).toBe(status);
+  });
+
+  it('cancel and reschedule: a copy that comes late does nothing to a task that was scheduled meanwhile', async () => {
+    for (const call of [() => cancel('a'), () => cancel('a', 'running'), () => reschedule('a', 'd0')]) {
+      for (const key of ['operation', 'due', 'tasks']) states.put('DEL', key);
+      const first = await call();
+      expect(['unknown', { runAtMs: 0, status: 'unknown' }]).toContainEqual(first);
+      states.put('ZADD', 'due', NOW + 50, 'a');
+      states.put('HSET', 'tasks', 'a', 'r');
+      const before = states.keys();
+      expect(await states.after(call())).toEqual([first, before]);
+    }
+    states.put('DEL', 'operation');
+    put();
+    expect(await cancel('runs')).toBe('running');
+    states.clock.set(NOW + 60);
+    const before = states.keys();
+    expect(await states.after(cancel('runs'))).toEqual(['running', before]);
   });
 
   it('cancel: takes a task whose lease has ended, and leaves the others', async () => {
@@ -173,7 +194,8 @@ describe('each script of a queue, in a state and at a time of which all is known
     put();
     states.put('HSET', 'tasks', 'lost', 'l');
     const before = states.keys();
-    expect(await states.after(reschedule(id, when, from))).toEqual([reply, before]);
+    const note = typeof reply === 'string' ? {} : { operation: `${reply.status} | 500` };
+    expect(await states.after(reschedule(id, when, from))).toEqual([reply, { ...before, ...note }]);
   });
 
   it('all that write check the permissions before the first write', async () => {

@@ -18,12 +18,13 @@ Returns status
   status  'cancelled' | 'running' or 'dead': the task is in this state, and was not removed | 'unknown': no task has the id; with
           ARGV[2] 'dead', no dead letter has the id
 
-O(log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: returns cancelled again while the stored reply is kept.
+O(log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: returns the stored reply, and changes nothing.
 ]]
 -- @include clock
 -- @include writes
 -- @include lines
-if redis.call('GET', KEYS[8]) then return 'cancelled' end
+local first = redis.call('GET', KEYS[8])
+if first then return first == '1' and 'cancelled' or first end
 local lease, dead = redis.call('ZSCORE', KEYS[4], ARGV[1]), redis.call('ZSCORE', KEYS[7], ARGV[1])
 local record = redis.call('HGET', KEYS[5], ARGV[1])
 local group = record and group_of(record)
@@ -31,12 +32,14 @@ redis.call('ZCARD', KEYS[1])
 redis.call('HLEN', KEYS[6])
 redis.call('ZCARD', KEYS[2])
 redis.call('HLEN', KEYS[3])
-if not record then return 'unknown' end
-if ARGV[2] == 'dead' and not dead then return 'unknown' end
-if ARGV[2] ~= 'dead' and dead then return 'dead' end
-if lease and tonumber(lease) > now_ms and ARGV[2] ~= 'running' then return 'running' end
-if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-redis.call('SET', KEYS[8], '1', 'PX', ARGV[3])
+local status = 'cancelled'
+if not record or ARGV[2] == 'dead' and not dead then status = 'unknown'
+elseif ARGV[2] ~= 'dead' and dead then status = 'dead'
+elseif lease and tonumber(lease) > now_ms and ARGV[2] ~= 'running' then status = 'running' end
+if status == 'cancelled' and not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+-- Also if the task stays: a copy of this call that comes late must not remove a task that is scheduled meanwhile.
+redis.call('SET', KEYS[8], status == 'cancelled' and '1' or status, 'PX', ARGV[3])
+if status ~= 'cancelled' then return status end
 if group then
   leave(KEYS[1], KEYS[2], KEYS[3], group, ARGV[1], now_ms)
 else

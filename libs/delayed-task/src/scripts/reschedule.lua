@@ -20,7 +20,7 @@ Returns {runAtMs, status}
   status   'moved' | 'running': a worker has the task, or had it until its lease ended; nothing was changed | 'dead': the task is a
            dead letter; nothing was changed | 'unknown': no task has the id; with ARGV[3] 'dead', no dead letter has the id
 
-O(log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: returns moved again while the stored reply is kept.
+O(log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: returns the stored reply, and changes nothing.
 ]]
 -- @include clock
 -- @include writes
@@ -29,7 +29,8 @@ O(log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: returns m
 -- @include run
 -- @include lines
 local first = redis.call('GET', KEYS[9])
-if first then return { tonumber(first), 'moved' } end
+if first and tonumber(first) then return { tonumber(first), 'moved' } end
+if first then return { 0, first } end
 local due = parse_due(ARGV[2], now_ms)
 if not due then return redis.error_reply('BADTIME ARGV[2] is neither "d<ms>" nor "a<ms>"; nothing was changed') end
 local record, dead = redis.call('HGET', KEYS[5], ARGV[1]), redis.call('ZSCORE', KEYS[7], ARGV[1])
@@ -38,10 +39,16 @@ local mark = redis.call('GET', KEYS[8])
 redis.call('ZCARD', KEYS[2])
 redis.call('HLEN', KEYS[3])
 local text = redis.call('HGET', KEYS[6], ARGV[1])
-if not record then return { 0, 'unknown' } end
-if lease then return { 0, 'running' } end
-if ARGV[3] == 'due' and not waiting then return { 0, dead and 'dead' or 'unknown' } end
-if ARGV[3] == 'dead' and not dead then return { 0, 'unknown' } end
+local stays
+if not record then stays = 'unknown'
+elseif lease then stays = 'running'
+elseif ARGV[3] == 'due' and not waiting then stays = dead and 'dead' or 'unknown'
+elseif ARGV[3] == 'dead' and not dead then stays = 'unknown' end
+if stays then
+  -- A copy of this call that comes late must not move a task that is scheduled meanwhile.
+  redis.call('SET', KEYS[9], stays, 'PX', ARGV[4])
+  return { 0, stays }
+end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 if must_wake(mark, due) and is_mute(KEYS[8]) then return redis.error_reply(MUTE) end
 redis.call('SET', KEYS[9], string.format('%.0f', due), 'PX', ARGV[4])
