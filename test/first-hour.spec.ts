@@ -154,8 +154,8 @@ describe('without the module of a guard or an interceptor', () => {
     const error = await errorOf({ imports: [ScriptRegistryModule.forRoot({ url })], controllers: [controller] });
     expect(error).toBeInstanceOf(SetupError);
     expect(error.message).toBe(
-      `${who}: Its module is missing here. Add ${forRoot} to the imports of the root module. Without isGlobal: false, every ` +
-        'module can then use it.',
+      `${who}: The module that it needs is not imported. Add ${forRoot} to the imports of the root module, without isGlobal: false. ` +
+        `Then every module can use ${who}.`,
     );
   });
 });

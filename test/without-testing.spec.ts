@@ -4,7 +4,7 @@ import { CatsController, Jobs, Pusher } from '../examples/testing/decorated';
 /** The classes of examples/testing without their modules, and without the helpers of luanest/testing. */
 
 const UNAVAILABLE =
-  /OnceService|ScheduledLockService|(IdempotencyInterceptor|ScheduledLockInterceptor|RateLimitGuard): Its module is missing/;
+  /OnceService|ScheduledLockService|(IdempotencyInterceptor|ScheduledLockInterceptor|RateLimitGuard): The module that it needs is not imported/;
 
 test('a decorated method of an object that no app made throws, with what to do', async () => {
   expect(() => new Jobs().build()).toThrow(

@@ -368,9 +368,9 @@ it('a failed attempt is one log line without the error text; Nest does not log r
   expect(lines.filter(nests).filter((line) => !line.includes('secret-4'))).toEqual([]);
   const ours = lines.filter((line) => !nests(line)).map((line) => line.replace(/ in \d+ ms/, ''));
   expect(ours.sort()).toEqual([
-    'error Queue default: task "broken" (id "id-broken") is a dead letter after attempt 2 of 2: TypeError. DelayedTask',
-    'error Queue default: task "later" (id "id-later") is a dead letter after attempt 2 of 2: the handler gave up with deadLetter(). DelayedTask',
-    'error Queue default: task "returns" (id "id-returns") is a dead letter after attempt 1 of 2: the handler gave up with deadLetter(). DelayedTask',
+    'error Queue default: task "broken" (id "id-broken") is a dead letter after attempt 2 of 2: TypeError. It runs again only if you replay the dead letter. DelayedTask',
+    'error Queue default: task "later" (id "id-later") is a dead letter after attempt 2 of 2: the handler gave up with deadLetter(). It runs again only if you replay the dead letter. DelayedTask',
+    'error Queue default: task "returns" (id "id-returns") is a dead letter after attempt 1 of 2: the handler gave up with deadLetter(). It runs again only if you replay the dead letter. DelayedTask',
     'warn Queue default: task "broken" (id "id-broken") failed at attempt 1 of 2: TypeError. The next attempt is due. DelayedTask',
   ]);
   expect(filtered).toEqual(['TypeError', 'TypeError']);
@@ -395,7 +395,7 @@ it('log lines are one line, and do not show a value that a handler throws', asyn
   await tasks.scheduleMany(names.map((name, i) => ({ name, id: `id\u2028\u0085${i}` })));
   await eventually(() => expect(lines).toHaveLength(2));
   expect(lines.sort()).toEqual([
-    'Queue default: task "class" (id "id 1") is a dead letter after attempt 1 of 1: TypeError.',
-    'Queue default: task "text " (id "id 0") is a dead letter after attempt 1 of 1: a thrown string.',
+    'Queue default: task "class" (id "id 1") is a dead letter after attempt 1 of 1: TypeError. It runs again only if you replay the dead letter.',
+    'Queue default: task "text " (id "id 0") is a dead letter after attempt 1 of 1: a thrown string. It runs again only if you replay the dead letter.',
   ]);
 });

@@ -15,6 +15,13 @@ const OBJECTS: readonly string[] = ['[object Object]', '[object Module]'];
 
 const kindOf = (value: unknown): string => Object.prototype.toString.call(value);
 
+/** Returns the unit of an option, as the end of a phrase in an error. The end of the option's name shows the unit. */
+function unitOf(name: string): string {
+  if (name.endsWith('AtMs')) return ' (ms since 1970)';
+  if (name.endsWith('Ms')) return ' ms';
+  return name.endsWith('Bytes') ? ' bytes' : '';
+}
+
 function isObject(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   return Object.getPrototypeOf(value) === Object.prototype || OBJECTS.includes(kindOf(value));
@@ -76,8 +83,8 @@ export class Checks {
   integer(name: string, value: unknown, min: number, max: number = MAX_TIMER_MS): number {
     if (isIntegerOf(value, min, max)) return value;
     const isFraction = typeof value === 'number' && value > 0 && value < 1 && name.endsWith('Ms');
-    const hint = isFraction ? ': milliseconds, not seconds' : '';
-    return this.refuse(name, value, `an integer from ${min} to ${max}${hint}`);
+    const hint = isFraction ? ', not seconds' : '';
+    return this.refuse(name, value, `an integer from ${min} to ${max}${unitOf(name)}${hint}`);
   }
 
   number(name: string, value: unknown, min: number, max: number): number {

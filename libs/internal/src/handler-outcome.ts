@@ -48,7 +48,7 @@ function checkRetry(options: RetryLaterOptions): Required<RetryLaterOptions> {
   const { delayMs, countsAsAttempt = true } = options;
   if (!isIntegerOf(delayMs, Number.MIN_SAFE_INTEGER, MAX_DELAY_MS)) {
     const seen = typeof delayMs === 'number' ? String(delayMs) : classOf(delayMs);
-    throw invalid(`delayMs is ${seen}. Expected an integer from ${Number.MIN_SAFE_INTEGER} to ${MAX_DELAY_MS}.`);
+    throw invalid(`delayMs is ${seen}. Expected an integer from ${Number.MIN_SAFE_INTEGER} to ${MAX_DELAY_MS} ms.`);
   }
   if (typeof countsAsAttempt !== 'boolean') {
     throw invalid(`countsAsAttempt is ${classOf(countsAsAttempt)}. Expected true or false.`);

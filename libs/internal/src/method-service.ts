@@ -16,8 +16,8 @@ const plain = new WeakSet<object>();
 export function provided<T>(provider: T | undefined, who: string, forRoot: string): T {
   if (provider !== undefined) return provider;
   throw new SetupError(
-    `${who}: Its module is missing here. Add ${forRoot} to the imports of the root module. Without isGlobal: false, every module can ` +
-      'then use it.',
+    `${who}: The module that it needs is not imported. Add ${forRoot} to the imports of the root module, without isGlobal: false. ` +
+      `Then every module can use ${who}.`,
   );
 }
 
@@ -50,9 +50,9 @@ export class MethodService<T extends object> {
       const service = (object as Record<symbol, T | undefined>)[property] ?? this.given.get(object);
       if (service !== undefined) return service;
       throw new SetupError(
-        `${where}: This object has no ${this.type.name}, so nothing runs. Let Nest create it in an app that imports ` +
-          `${this.module}.forRoot(), and call the method after the constructor. In a unit test, make the object with ` +
-          `undecorated() of luanest/testing.`,
+        `${where}: The method did not run, because Nest has not given its object a ${this.type.name}. Let Nest create the object ` +
+          `in an app that imports ${this.module}.forRoot(), and do not call the method in the constructor. In a unit test, ` +
+          `make the object with undecorated() of luanest/testing.`,
       );
     };
   }

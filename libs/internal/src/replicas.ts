@@ -25,9 +25,9 @@ export function waitOfRenewal({ replicas, replicasTimeoutMs }: ResolvedReplicas,
 
 /** Returns the error for a renewal that too few replicas confirmed. @param what name of the lease for the message, such as `lock a` */
 export function renewalNotReplicated(what: string, copies: number, { replicas }: ResolvedReplicas): NotReplicatedError {
-  const effect = 'It does not count: a failover may lose it.';
   return new NotReplicatedError(
-    `The renewal of ${what} reached ${copies} of ${replicas} replicas within replicasTimeoutMs. ${effect} Check the replicas.`,
+    `The renewal of ${what} reached ${copies} of ${replicas} replicas within replicasTimeoutMs. A failover may undo the renewal, so ` +
+      'the lease keeps its old end. Check that the replicas are connected and do not lag.',
     'renew',
     copies,
     replicas,

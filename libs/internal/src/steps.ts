@@ -13,7 +13,7 @@ export class Steps {
    */
   constructor(
     private readonly operation: string,
-    private readonly advice = 'Call it again: that is safe.',
+    private readonly advice = `Call ${operation} again: that is safe.`,
   ) {}
 
   /** Waits for a call that may change data, or for several such calls. */
@@ -65,7 +65,7 @@ export class Steps {
     if (!this.mayHaveChanged) return error as Error;
     return afterEffect(
       error,
-      `${this.operation} failed halfway: other calls to Redis may have had an effect`,
+      `${this.operation} failed halfway: one of its calls to Redis failed, and others may have had an effect`,
       this.advice,
     );
   }

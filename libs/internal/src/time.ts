@@ -55,7 +55,7 @@ let replaced = false;
  * @throws Error if another TimeSource is in use already
  */
 export function replaceTime(source: TimeSource): () => void {
-  if (replaced) throw new Error('The time of this process is replaced already.');
+  if (replaced) throw new Error('Another test clock is installed in this process. Uninstall that clock first.');
   replaced = true;
   Object.assign(time, {
     nowMs: () => source.nowMs(),

@@ -6,11 +6,8 @@ describe('checks of options', () => {
   const checks = new Checks('LockModule');
 
   it.each<[string, () => unknown]>([
-    ['leaseMs is "30s". Expected an integer from 10 to 2147483647.', () => checks.integer('leaseMs', '30s', 10)],
-    [
-      'leaseMs is 0.5. Expected an integer from 1 to 9: milliseconds, not seconds.',
-      () => checks.integer('leaseMs', 0.5, 1, 9),
-    ],
+    ['leaseMs is "30s". Expected an integer from 10 to 2147483647 ms.', () => checks.integer('leaseMs', '30s', 10)],
+    ['leaseMs is 0.5. Expected an integer from 1 to 9 ms, not seconds.', () => checks.integer('leaseMs', 0.5, 1, 9)],
     ['factor is NaN. Expected a number from 1 to 2.', () => checks.number('factor', Number.NaN, 1, 2)],
     ['renew is 1. Expected true or false.', () => checks.flag('renew', 1)],
     ['name is "". Expected 1 to 9 letters.', () => checks.text('name', '', /^[a-z]{1,9}$/, '1 to 9 letters')],

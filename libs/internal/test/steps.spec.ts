@@ -56,7 +56,7 @@ describe('the calls of one operation', () => {
     await operation.one(done());
     await expect(operation.one(notSent())).rejects.toMatchObject({
       message:
-        'Lib.operate failed halfway: other calls to Redis may have had an effect. NOT_SENT: x did not run. Call it again: that is safe.',
+        'Lib.operate failed halfway: one of its calls to Redis failed, and others may have had an effect. NOT_SENT: x did not run. Call Lib.operate again: that is safe.',
       cause: { code: 'NOT_SENT' },
     });
   });

@@ -144,7 +144,9 @@ function encodedResponse(response: unknown, maxBytes: number): string {
   if (response === undefined) return '';
   if (response instanceof EncodedResponse) return response.text;
   if (typeof response !== 'object' || response === null || !('headers' in response)) {
-    throw input.error('The result of a request is not a StoredResponse. Confirm with status, headers and body.');
+    throw input.error(
+      'The claim is that of a request, but the confirmed result is not a response. Confirm with a StoredResponse: status, headers and body.',
+    );
   }
   const text = encodeStored(response as StoredResponse, maxBytes);
   if (text === undefined) throw resultTooLarge(Buffer.byteLength((response as StoredResponse).body), maxBytes);

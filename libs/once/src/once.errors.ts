@@ -10,7 +10,8 @@ export class OnceInProgressError extends LuanestError {
   /** @param retryAfterMs time until the lease of the other call ends, if it is not renewed, ms */
   constructor(readonly retryAfterMs: number) {
     super(
-      `Another call has claimed this message, here or in another process. Deliver the message again in ${retryAfterMs} ms or later.`,
+      'The method with @Once() did not run, because another call handles the same message, here or in another process. Deliver the ' +
+        `message again in ${retryAfterMs} ms or later.`,
     );
   }
 }

@@ -19,7 +19,7 @@ export function checkToken(value: unknown): string {
   if (isIdOf(value, MAX_TOKEN)) return value;
   // A token is a secret, so the error does not show the value.
   throw input.error(
-    `token has an invalid value of type ${typeof value}. Expected 1 to ${MAX_TOKEN} characters of well-formed Unicode.`,
+    `token is a ${typeof value} that is not a valid token (the value is secret, so it is not shown). Expected 1 to ${MAX_TOKEN} characters of well-formed Unicode.`,
   );
 }
 
@@ -44,8 +44,9 @@ const tooLarge = new WeakSet<object>();
  */
 export function resultTooLarge(bytes: number, maxBytes: number): InvalidInputError {
   const error = new InvalidInputError(
-    `The result has ${bytes} bytes (as JSON; of a response only its body). The maximum is ${maxBytes}, of a response with status and ` +
-      'headers. The id was not confirmed. Confirm it with a smaller result, such as an id, or raise maxResultBytes of OnceModule.',
+    `OnceModule: The result was not stored, and the id was not confirmed, because the result has ${bytes} bytes (its JSON, or the ` +
+      `body of a response). At most ${maxBytes} bytes are allowed, headers included (maxResultBytes). Return a smaller result, such as ` +
+      'an id, or raise maxResultBytes.',
   );
   tooLarge.add(error);
   return error;
@@ -68,14 +69,14 @@ export function encodeResult(result: unknown, maxBytes: number): string {
     json = JSON.stringify(result);
   } catch (cause) {
     throw new InvalidInputError(
-      'The result cannot be written as JSON. Confirm with plain data, without cycles and BigInt values.',
+      'OnceModule: The result cannot be written as JSON, so it was not stored. Return plain data, without cycles and BigInt values.',
       { cause },
     );
   }
   if (json === undefined && typeof result === 'object') return '';
   if (json === undefined) {
     throw new InvalidInputError(
-      `The result is a ${typeof result}, which JSON cannot represent. Confirm with plain data.`,
+      `OnceModule: The result is a ${typeof result}, which JSON cannot represent, so it was not stored. Return plain data.`,
     );
   }
   const bytes = Buffer.byteLength(json);

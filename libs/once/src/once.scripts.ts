@@ -48,7 +48,8 @@ export const claimOnce = defineScript({
     const status = STATUS[answer.charAt(0)];
     if (status === undefined)
       throw new TypeError(
-        `The script once.claim replied with the status ${shown(answer.charAt(0))}. Expected c, p, d, a or m.`,
+        `The script once.claim replied with the status ${shown(answer.charAt(0))}. Expected c, p, d, a or m. Another version of ` +
+          'luanest, or another program, may have written the key of the claim.',
       );
     return { status, text: answer.slice(1) };
   },

@@ -189,7 +189,7 @@ function renewed<Reply extends { readonly status: string }>(
   waits: Waits,
 ): Reply {
   if (result.status === 'lost' || replicas >= waits.replicas) return result;
-  throw renewalNotReplicated('a claim', replicas, waits);
+  throw renewalNotReplicated('a claim of OnceModule', replicas, waits);
 }
 
 function confirmed(
@@ -203,11 +203,12 @@ function confirmed(
 function notReplicated(during: 'claim' | 'confirm', copies: number, replicas: number): NotReplicatedError {
   const effect =
     during === 'claim'
-      ? 'Nothing ran. The claim was released, unless Redis failed at the release.'
-      : 'The id is marked as done on the master. If a failover loses this mark, the work may run again.';
-  const what = during === 'claim' ? 'claim' : 'confirmation';
+      ? 'Nothing ran, and the claim was released (if that failed, it ends with its lease). Repeat the call.'
+      : 'The work ran, and its id is marked as done on the master. A failover may lose this mark; then the work may run again.';
+  const what = during === 'claim' ? 'claim of an id' : 'confirmation of an id';
   return new NotReplicatedError(
-    `The ${what} reached ${copies} of ${replicas} replicas within replicasTimeoutMs. ${effect} Check the replicas.`,
+    `OnceModule: The ${what} reached ${copies} of ${replicas} replicas within replicasTimeoutMs. ${effect} Check that the replicas ` +
+      'are connected and do not lag.',
     during,
     copies,
     replicas,

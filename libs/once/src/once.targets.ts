@@ -30,14 +30,14 @@ export function locate(store: OnceStore, target: string | OnceTarget): Located {
     const bytes = Buffer.byteLength(fingerprint);
     if (bytes > MAX_FINGERPRINT_BYTES) {
       throw new InvalidInputError(
-        `fingerprint has ${bytes} bytes. Expected a text of at most ${MAX_FINGERPRINT_BYTES} bytes in UTF-8.`,
+        `OnceService: fingerprint has ${bytes} bytes. Expected a text of at most ${MAX_FINGERPRINT_BYTES} bytes in UTF-8, such as a hash.`,
       );
     }
     return { id: named, key: store.keyOf(idOf(user, named), 'request'), isRequest: true, fingerprint };
   }
   throw new InvalidInputError(
-    `The target is ${shown(target)}. Expected an id, { scope, id } of a message, or { subject, key } of a request with a valid ` +
-      'idempotency key.',
+    `OnceService: The target is ${shown(target)}. Expected an id, { scope, id } of a message, or { subject, key } of a request with ` +
+      'a valid idempotency key.',
   );
 }
 

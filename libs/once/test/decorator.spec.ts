@@ -135,7 +135,7 @@ describe('@Once()', () => {
     await expect(refused).rejects.toMatchObject({
       code: 'SETUP',
       message: expect.stringMatching(
-        /^@Once on Plain\.push: This object has no OnceService, so nothing runs\./,
+        /^@Once on Plain\.push: The method did not run, because Nest has not given its object a OnceService\./,
       ) as string,
     });
     expect(app.get(OnceService)).toBeInstanceOf(OnceService);

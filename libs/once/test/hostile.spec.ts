@@ -50,7 +50,7 @@ describe('ids that strangers choose', () => {
   it('are those of requests with a fingerprint of up to 9,999 bytes', async () => {
     const claim = (fingerprint: string) => bench.once.claim({ subject: 'ann', key: 'print', fingerprint });
     await expect(claim('x'.repeat(10_000))).rejects.toThrow(
-      'fingerprint has 10000 bytes. Expected a text of at most 9999 bytes in UTF-8.',
+      'fingerprint has 10000 bytes. Expected a text of at most 9999 bytes in UTF-8, such as a hash.',
     );
     await expect(claim('\u00e9'.repeat(5_000))).rejects.toThrow(InvalidInputError);
     const longest = claimed(await claim('x'.repeat(9_999)));

@@ -146,7 +146,7 @@ it('is refused at boot in a module that sees OnceService, but not the rest of On
     providers: [{ provide: OnceService, inject: ['once'], useFactory: (once: OnceService) => once }],
   });
   await expect(building.compile()).rejects.toThrow(
-    /IdempotencyInterceptor: Its module is missing here\. Add OnceModule\.forRoot/,
+    /IdempotencyInterceptor: The module that it needs is not imported\. Add OnceModule\.forRoot/,
   );
   client.disconnect();
 });

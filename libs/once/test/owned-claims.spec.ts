@@ -63,7 +63,9 @@ describe('a claim that is owned', () => {
 
   it('is refused a result that is too large or no JSON, as a rejection', async () => {
     const { registry, claim } = await own();
-    await expect(claim.confirm('x'.repeat(50))).rejects.toThrow(/^The result has 52 bytes/);
+    await expect(claim.confirm('x'.repeat(50))).rejects.toThrow(
+      /^OnceModule: The result was not stored, .* has 52 bytes/,
+    );
     await expect(claim.confirm(1n)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     await expect(claim.confirm({ toJSON: () => { throw new TypeError('own'); } })).rejects.toBeInstanceOf(Error); // prettier-ignore
     expect(registry.scripts).toEqual(['once.claim']);
@@ -81,14 +83,16 @@ describe('a claim that is owned', () => {
   it.each([5, null, 'text', { status: 200 }])('of a request is refused another result: %p', async (result) => {
     const { claim } = await own(true);
     await expect(claim.confirm(result)).rejects.toThrow(
-      'OnceService: The result of a request is not a StoredResponse. Confirm with status, headers and body.',
+      'OnceService: The claim is that of a request, but the confirmed result is not a response. Confirm with a StoredResponse: status, headers and body.',
     );
   });
 
   it('of a request is refused a response that is too large', async () => {
     const { claim } = await own(true);
     const response = { status: 200, message: undefined, headers: [], body: 'é'.repeat(30) };
-    await expect(claim.confirm(response)).rejects.toThrow(/^The result has 60 bytes .* The maximum is 40/);
+    await expect(claim.confirm(response)).rejects.toThrow(
+      /^OnceModule: The result was not stored, .* has 60 bytes .* At most 40 bytes/,
+    );
   });
 
   it('waits for replicas when it is confirmed', async () => {

@@ -45,25 +45,25 @@ describe('a repeat of a request', () => {
       'the key was used for something else',
       { status: 'mismatch' },
       'KEY_REUSED',
-      'This Idempotency-Key was used with another method, URL or content. If this is not a repeat, send a new key.',
+      'The Idempotency-Key of this request was used before, for a request with another method, URL or content. For a new request, send a new key.',
     ],
     [
       'the first request may not have been finished',
       { status: 'done', confirmed: false, result: undefined },
       'NOT_FINISHED',
-      'A request with this Idempotency-Key was started, but may not have been finished. A repeat does not run it again.',
+      'The first request with this Idempotency-Key was started, but may not have been finished. It is not run again. Look at what it did.',
     ],
     [
       'the response was not stored',
       { status: 'done', confirmed: true, result: undefined },
       'RESPONSE_NOT_KEPT',
-      'The request with this Idempotency-Key has ended, but its response was not stored and cannot be sent again.',
+      'The first request with this Idempotency-Key is done, but its response was not stored. Read what it did, and do not repeat it.',
     ],
     [
       'the first request is in progress',
       { status: 'in-progress', retryAfterMs: 1 },
       'IN_PROGRESS',
-      'A request with this Idempotency-Key is in progress. Send the request again later.',
+      'The first request with this Idempotency-Key is in progress. Send this request again after the seconds in Retry-After.',
     ],
   ])('is refused if %s', (_, reply, code, message) => {
     const to = response();

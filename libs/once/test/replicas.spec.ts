@@ -157,7 +157,7 @@ describe.each(['refuse', 'run'] as const)('an idempotent route with onRedisError
       expect([answer.status, answer.body]).toEqual([201, 'made']);
       expect(seen[0]).toMatchObject({ id: 'k1', fence: 0 });
       expect(seen[0]?.signal.aborted).toBe(false);
-      expect(() => seen[0]?.assertHeld()).toThrow('it has no claim');
+      expect(() => seen[0]?.assertHeld()).toThrow('it runs without a claim');
     }
     expect(await http.app.get(OnceService).peek({ subject: 'ann', key: 'k1' })).toEqual({ status: 'unknown' });
     await http.close();

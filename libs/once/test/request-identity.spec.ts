@@ -49,14 +49,19 @@ describe('the user of a request', () => {
 
   it.each([undefined, null, ''])('is refused if it is unknown: %p', (known) => {
     expect(() => subjectOf(known)).toThrow(
-      expect.objectContaining({ code: 'SUBJECT_UNKNOWN', message: 'This request has no authenticated user.' }) as Error,
+      expect.objectContaining({
+        code: 'SUBJECT_UNKNOWN',
+        message: 'This request has no authenticated user. Log in, and send it again.',
+      }) as Error,
     );
   });
 
   it.each([[1.5], [2 ** 53], [{}], [true], [Promise.resolve('u')]])(
     'is an error of the app if it is not an id: %p',
     (known) => {
-      expect(() => subjectOf(known)).toThrow(/^idempotency\.subject returned .*\. Expected the user's id: a string/);
+      expect(() => subjectOf(known)).toThrow(
+        /^OnceModule: idempotency\.subject returned .* for a request\. Expected the user's id: a string/,
+      );
     },
   );
 });
@@ -138,7 +143,7 @@ describe('the fingerprint of a request', () => {
       expect.objectContaining({
         code: 'BODY_NOT_COMPARABLE',
         message:
-          'The content of this request cannot be compared with the content of a repeat, so this route refuses the request.',
+          'This route cannot compare the content of this request with the content of a repeat, so it refused the request. Send content that can be compared, such as JSON.',
         cause: expect.objectContaining({ message: 'a function' }) as unknown,
       }) as Error,
     );

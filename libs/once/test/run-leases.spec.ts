@@ -43,7 +43,10 @@ describe('the lease of a run', () => {
     await time.pass(398);
     expect(run.signal.aborted).toBe(false);
     await time.pass(1);
-    expect([run.signal.aborted, reasonOf(run.signal)]).toEqual([true, lost('its lease was not renewed in time')]);
+    expect([run.signal.aborted, reasonOf(run.signal)]).toEqual([
+      true,
+      lost('the lease of its claim was not renewed in time'),
+    ]);
     expect(run.fence).toBe(7);
   });
 
@@ -58,7 +61,7 @@ describe('the lease of a run', () => {
     await time.pass(448);
     expect(signal.aborted).toBe(false);
     await time.pass(1);
-    expect(reasonOf(signal)).toBe(lost('its lease was not renewed in time'));
+    expect(reasonOf(signal)).toBe(lost('the lease of its claim was not renewed in time'));
   });
 
   it('is lost if Redis says so', async () => {
@@ -67,7 +70,9 @@ describe('the lease of a run', () => {
     await time.pass(200);
     replies[0]?.resolve({ status: 'lost' });
     await turn();
-    expect(reasonOf(signal)).toBe(lost('its lease has ended, another owner has the id, or Redis lost the claim'));
+    expect(reasonOf(signal)).toBe(
+      lost('its claim was lost: the lease has ended, another call has the id, or Redis lost the key'),
+    );
     expect(() => run.assertHeld()).toThrow(LostError);
   });
 
@@ -90,7 +95,7 @@ describe('the lease of a run', () => {
       replies.at(-1)?.resolve({ status: 'renewed' });
       await turn();
     }
-    expect(reasonOf(signal)).toBe(lost('it has run for at least its maxLeaseMs, 2000 ms'));
+    expect(reasonOf(signal)).toBe(lost('it has run for 2000 ms or longer (maxLeaseMs)'));
     const sent = renewals.length;
     await time.pass(1_000);
     expect(renewals).toHaveLength(sent);
@@ -160,7 +165,7 @@ describe('the lease of a run', () => {
     const { run } = begin();
     expect(() => run.assertHeld()).not.toThrow();
     time.now += 600;
-    expect(() => run.assertHeld()).toThrow(lost('its lease was not renewed in time'));
+    expect(() => run.assertHeld()).toThrow(lost('the lease of its claim was not renewed in time'));
   });
 
   it('that was revoked is renewed, and keeps its first reason', async () => {

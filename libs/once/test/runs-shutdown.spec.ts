@@ -100,7 +100,9 @@ describe('a run without a claim', () => {
   it('is never held, and has one signal of its own', () => {
     const run = new Runs({ drainMs: 0, abortGraceMs: 0 }).unprotected('id');
     expect([run.id, run.fence, run.signal === run.signal, run.signal.aborted]).toEqual(['id', 0, true, false]);
-    expect(() => run.assertHeld()).toThrow(lost('id', "it has no claim: the claim failed, and onRedisError is 'run'"));
+    expect(() => run.assertHeld()).toThrow(
+      lost('id', "it runs without a claim: Redis failed at the claim, and onRedisError is 'run'"),
+    );
   });
 });
 

@@ -51,7 +51,9 @@ describe('the run in progress', () => {
     expect(seen[0]?.id).toBe(id);
     const { fence } = (await bench.stored(id)) ?? {};
     expect(answer).toEqual({ status: 'ran', result: { fence: Number(fence), aborted: false }, confirmed: true });
-    expect(() => seen[0]?.assertHeld()).toThrow('The run must stop, because its work has already ended.');
+    expect(() => seen[0]?.assertHeld()).toThrow(
+      'OnceModule: The work must stop and write nothing more, because its work has already ended.',
+    );
   });
 
   it('is the run of a query that begins when its `then` is called', async () => {
@@ -94,7 +96,7 @@ describe('the signal of a run', () => {
     const answer = await bench.once.run(id, { leaseMs: 600, retentionMs: 60_000 }, async (run) => {
       await bench.expire(id);
       expect(await reasonOf(run.signal)).toMatch(
-        /its lease has ended, another owner has the id, or Redis lost the claim/,
+        /its claim was lost: the lease has ended, another call has the id, or Redis lost the key/,
       );
       expect(() => run.assertHeld()).toThrow(LostError);
     });
@@ -110,7 +112,7 @@ describe('the signal of a run', () => {
       await opened;
     });
     await eventually(() => expect(first).toBeDefined());
-    expect(await reasonOf((first as OnceRun).signal)).toMatch(/it has run for at least its maxLeaseMs, 2500 ms/);
+    expect(await reasonOf((first as OnceRun).signal)).toMatch(/it has run for 2500 ms or longer \(maxLeaseMs\)/);
     const next = await eventually(async () => {
       const answer = await bench.once.run(id, terms, ({ fence }) => fence);
       expect(answer.status).toBe('ran');
@@ -143,7 +145,7 @@ describe('the signal of a run', () => {
     await once.beforeApplicationShutdown();
     expect(await running).toEqual({
       status: 'ran',
-      result: 'The run must stop, because the app is shutting down.',
+      result: 'OnceModule: The work must stop and write nothing more, because the app is shutting down.',
       confirmed: true,
     });
     expect(firedAfterMs).toBeGreaterThan(30);

@@ -122,7 +122,7 @@ describe('a stored response that is read again', () => {
   it.each([99, 1_000, 200.5, '200'])('is refused if its status is %p', (status) => {
     expect(() => decodeResponse(`${JSON.stringify([status, [], 'utf8'])}\n`)).toThrow(
       new TypeError(
-        'The status of the stored response is not an integer from 100 to 999. Another program may have written to its key.',
+        'The stored response of an idempotent request has a status that is not an integer from 100 to 999. Another program may have written to its key in Redis.',
       ),
     );
   });

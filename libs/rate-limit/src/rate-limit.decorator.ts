@@ -23,7 +23,10 @@ type AnyDecorator = ClassDecorator & MethodDecorator;
  */
 export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]): AnyDecorator {
   return classOrMethodDecorator('@RateLimit', ({ on, checks, apply }) => {
-    if (rules.length === 0) throw checks.error('There are no rules. Expected at least one.');
+    if (rules.length === 0)
+      throw checks.error(
+        'There are no rules. Give at least one rule, such as @RateLimit({ limit: 5, windowMs: 1_000 }).',
+      );
     const resolved = rules.map((rule, i) => resolveRule(rule, rules.length === 1 ? checks : checks.in(`rules[${i}]`)));
     const below = (Reflect.getOwnMetadata(RULES_METADATA, on) as ResolvedRule[] | undefined) ?? [];
     Reflect.defineMetadata(RULES_METADATA, [...resolved, ...below], on);
@@ -46,7 +49,9 @@ export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
   return classOrMethodDecorator('@SkipRateLimit', ({ on, checks }) => {
     const wrong = names.find((name) => typeof name !== 'string' || name === '');
     if (wrong !== undefined)
-      throw checks.error(`A name is ${shown(wrong)}. Expected names of rules, or no arguments to skip all rules.`);
+      throw checks.error(
+        `A name of a rule is ${shown(wrong)}. Expected text of at least 1 character. To skip all rules, give no names.`,
+      );
     const below = Reflect.getOwnMetadata(SKIP_METADATA, on) as string[] | undefined;
     const all = names.length === 0 || below?.length === 0;
     Reflect.defineMetadata(SKIP_METADATA, all ? [] : [...new Set([...names, ...(below ?? [])])], on);

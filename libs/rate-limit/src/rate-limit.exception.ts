@@ -34,7 +34,7 @@ export class RateLimitException extends HttpException {
   ) {
     const unavailable = decision.reason === 'redis-error';
     super(body, status, { description: unavailable ? 'Service Unavailable' : 'Too Many Requests' });
-    this.message = unavailable ? 'Rate limit unavailable' : 'Too Many Requests';
+    this.message = unavailable ? 'The rate limit cannot be checked, because Redis does not reply' : 'Too Many Requests';
     this.extensions = unavailable ? { code: 'RATE_LIMIT_UNAVAILABLE', status } : limited(decision, status);
   }
 }

@@ -160,10 +160,10 @@ export class RateLimitEnforcer {
     if (!this.warned.has(rule.name)) {
       this.warned.add(rule.name);
       this.logger.warn(
-        `Rule "${rule.name}" has no subject (the id or address to count) for a request of context "${kind}". Requests ` +
-          `without a subject ${denies ? 'are refused' : 'share one counter of the rule'}. Single cases are normal: a client ` +
-          `that hung up has no address. If many requests are affected, let the rule's subject function return one, or add one to ` +
-          `a rule without it; or put @SkipRateLimit() on the route. Logged once per rule.`,
+        `Rule "${rule.name}" found no subject (the id or address to count) in a request of context "${kind}". Requests ` +
+          `without a subject ${denies ? 'are refused' : 'share one counter of the rule'}. This is normal for a client that has ` +
+          `disconnected. If it happens often, set the option subject of the rule to a function that always returns text, or put ` +
+          `@SkipRateLimit() on the route. Logged once per rule.`,
       );
     }
     return denies;

@@ -166,7 +166,7 @@ export class RateLimitService {
     for (const [i, { rule, subject }] of resolved.entries()) {
       if (resolved.findIndex((other) => other.rule.name === rule.name && other.subject === subject) === i) continue;
       throw input.error(
-        `Two checks have a rule named ${shown(rule.name)} and the same subject. Give one check with the total cost, or rename a rule.`,
+        `Two checks of this call have a rule named ${shown(rule.name)} and the same subject. Pass one check with the sum of both costs, or rename one rule.`,
       );
     }
     return resolved;
@@ -187,13 +187,15 @@ export class RateLimitService {
     const found = this.byName.get(rule);
     if (found) return found;
     const names = [...this.byName.keys()].join(', ') || 'none';
-    throw input.error(`The module has no rule named ${shown(rule)}. Known: ${names}.`);
+    throw input.error(
+      `RateLimitModule has no rule named ${shown(rule)}. Its rules: ${names}. Correct the name, or add the rule to the option rules.`,
+    );
   }
 
   private resolve(rule: RateLimitRule): NamedRule {
     const checked = resolveRule(rule);
     if (checked.name === undefined)
-      throw input.error('The rule has no name, which its keys in Redis need. Set its name.');
+      throw input.error('The rule has no name. Set the option name of the rule: its keys in Redis contain the name.');
     const resolved = named(checked, checked.name);
     this.resolved.set(rule, resolved);
     if (this.known.size < MAX_KNOWN) this.known.set(memoryId(resolved, '-'), resolved);
@@ -218,7 +220,8 @@ function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | und
   if (given !== undefined)
     return input.integer(option, given, 0, option === 'cost' ? MAX_HITS : mostHits(rule.algorithm));
   throw input.error(
-    `The ${option} of rule ${shown(rule.name)} is a function of the request. Give the ${option} in this call.`,
+    `The ${option} of rule ${shown(rule.name)} is a function of the request, and this call has no request. Pass the ${option} ` +
+      'as an option of this call.',
   );
 }
 

@@ -39,13 +39,13 @@ describe('a name that is skipped', () => {
 
   it('is refused if no rule of the method has it', () => {
     expect(open({ rules: [a] }).check(Methods, 'known', 'unknown')).toBe(
-      refused('@SkipRateLimit on Methods.unknown', 'There is no rule "x" here. Known: "a", "b", "c".'),
+      refused('@SkipRateLimit on Methods.unknown', 'No rule named "x" applies here. Rules that apply: "a", "b", "c".'),
     );
   });
 
   it('is refused on a method if only another method has the rule', () => {
     expect(open({ rules: [a] }).check(Methods, 'foreign', 'known')).toBe(
-      refused('@SkipRateLimit on Methods.foreign', 'There is no rule "c" here. Known: "a", "b".'),
+      refused('@SkipRateLimit on Methods.foreign', 'No rule named "c" applies here. Rules that apply: "a", "b".'),
     );
   });
 
@@ -55,7 +55,7 @@ describe('a name that is skipped', () => {
 
   it('is refused on a class without the rule', () => {
     expect(open({ rules: [a] }).check(Skipping, 'two')).toBe(
-      refused('@SkipRateLimit on Skipping', 'There is no rule "c" here. Known: "a".'),
+      refused('@SkipRateLimit on Skipping', 'No rule named "c" applies here. Rules that apply: "a".'),
     );
   });
 
@@ -70,7 +70,7 @@ describe('a name that is skipped', () => {
 
   it('is refused if there are no rules at all', () => {
     expect(open().check(Skipping, 'two')).toBe(
-      refused('@SkipRateLimit on Skipping', 'There is no rule "a" here. Known: none.'),
+      refused('@SkipRateLimit on Skipping', 'No rule named "a" applies here. Rules that apply: none.'),
     );
   });
 });
@@ -88,8 +88,8 @@ describe("a rule of the module that counts outcomes, on a handler without an HTT
   const text = (rule: string, count: string): string =>
     refused(
       'RateLimitModule',
-      `count of rule "${rule}" is "${count}", but Jobs.one has no HTTP response whose status shows the outcome. Set ` +
-        'interceptor: true next to the options of RateLimitModule.',
+      `Rule "${rule}" has count: "${count}", but Jobs.one is not an HTTP route, so no status shows if the handler succeeded. Set ` +
+        'interceptor: true in RateLimitModule.forRoot().',
     );
 
   it.each(['microservices:pattern', 'message', 'graphql:resolver_type', 'graphql:resolve_property'])(

@@ -29,9 +29,9 @@ describe('rules of the same name', () => {
     expect(check(Longer, 'one')).toBe(
       refused(
         '@RateLimit on Longer.one',
-        'windowMs of rule "a" is 60001, but 60000 in the rules of RateLimitModule. Rules with the same name must share one ' +
-          'counter, and two values of windowMs would give two counters. Give this rule another name. If it should replace ' +
-          'the other one here, also add @SkipRateLimit("a").',
+        'windowMs of rule "a" is 60001, but 60000 in the rules of RateLimitModule. Rules with the same name share one counter, ' +
+          'so they need the same windowMs. Give this rule another name. If this rule should replace the other one here, ' +
+          'also add @SkipRateLimit("a").',
       ),
     );
   });
@@ -42,8 +42,8 @@ describe('rules of the same name', () => {
     expect(check(Sliding, 'one')).toBe(
       refused(
         '@RateLimit on Sliding.one',
-        'algorithm of rule "a" is "sliding-window", but "fixed-window" in @RateLimit on Same. Rules with the same name must ' +
-          'share one counter, and two values of algorithm would give two counters. Give this rule another name. If it should ' +
+        'algorithm of rule "a" is "sliding-window", but "fixed-window" in @RateLimit on Same. Rules with the same name share ' +
+          'one counter, so they need the same algorithm. Give this rule another name. If this rule should ' +
           'replace the other one here, also add @SkipRateLimit("a").',
       ),
     );
@@ -63,8 +63,8 @@ describe('rules without a name', () => {
   const unnamed = (where: string, owner: string, name: string): string =>
     refused(
       `@RateLimit on ${where}`,
-      `A rule here and a rule of ${owner} have no name. Both would get the name "${name}" from their routes. Give each of ` +
-        'the two rules a name.',
+      `This rule and a rule of ${owner} have no name, and both would get the name "${name}" from their routes. ` +
+        'Set the option name of both rules.',
     );
 
   @Controller('cats')

@@ -167,7 +167,7 @@ describe('a rule without a name belongs to its route', () => {
       { path: 'shop', module: ShopModule },
     ]);
     expect(await refusal({ imports: [AdminModule, ShopModule, router] })).toMatch(
-      /LimitedController\.find.*Give the rule a name/,
+      /LimitedController\.find.*Set the option name of the rule/,
     );
   });
 
@@ -189,7 +189,7 @@ describe('a rule without a name belongs to its route', () => {
       }
     }
     expect(await refusal({ providers: [One, Two, everywhere] })).toMatch(
-      /^@RateLimit on Two\.book: .*a rule of One\.paid have no name\..*"rpc \[\\?"paid\\?"\]".*a name\.$/,
+      /^@RateLimit on Two\.book: .*a rule of One\.paid have no name, .*"rpc \[\\?"paid\\?"\]".*Set the option name of both rules\.$/,
     );
   });
 });
@@ -248,7 +248,7 @@ describe('refused at boot', () => {
       }
     }
     expect(await refusal({ controllers: [Cats] }, { rules })).toMatch(
-      /^@SkipRateLimit on Cats\.find: There is no rule "defualt" here\. Known: "default"\./,
+      /^@SkipRateLimit on Cats\.find: No rule named "defualt" applies here\. Rules that apply: "default"\./,
     );
     SkipRateLimit('one', 'gone')(Cats);
     RateLimit({ name: 'one', limit: 1, ...minute })(Cats);
@@ -256,7 +256,7 @@ describe('refused at boot', () => {
     Reflect.deleteMetadata(SKIP_METADATA, method.value as object);
     SkipRateLimit('default')(Cats.prototype, 'find', method);
     expect(await refusal({ controllers: [Cats] }, { rules })).toMatch(
-      /^@SkipRateLimit on Cats: There is no rule "gone" here\./,
+      /^@SkipRateLimit on Cats: No rule named "gone" applies here\./,
     );
   });
 

@@ -249,7 +249,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
       );
     }
     await expect(bench.service.consume(rule, '')).rejects.toThrow(InvalidInputError);
-    await expect(bench.service.consume('unknown', 's')).rejects.toThrow(/named "unknown".*Known: known/);
+    await expect(bench.service.consume('unknown', 's')).rejects.toThrow(/named "unknown".*Its rules: known/);
     await expect(bench.service.consume({ limit: 1, ...minute }, 's')).rejects.toThrow(
       /^RateLimitService: The rule has no name/,
     );

@@ -61,7 +61,7 @@ describe('the client of an address', () => {
 describe('invalid options are refused when the class is loaded, or at boot', () => {
   const good = { limit: 1, windowMs: 1_000 };
   it.each<[string, object, RegExp]>([
-    ['a window under 1 ms', { windowMs: 0.5 }, /windowMs is 0\.5.*integer from 1 .*milliseconds, not seconds/],
+    ['a window under 1 ms', { windowMs: 0.5 }, /windowMs is 0\.5.*integer from 1 .* ms, not seconds/],
     ['a window of 0', { windowMs: 0 }, /windowMs is 0/],
     ['a window without end', { windowMs: Infinity }, /windowMs is Infinity/],
     ['a limit of text', { limit: '5' }, /limit is "5"/],
@@ -112,7 +112,7 @@ describe('invalid options are refused when the class is loaded, or at boot', () 
       /two rules named "a"/,
     ],
     ['rules that are not an array', { rules: {} }, /array of rules/],
-    ['a deadline in seconds', { deadlineMs: 0.05 }, /deadlineMs is 0\.05.*milliseconds/],
+    ['a deadline in seconds', { deadlineMs: 0.05 }, /deadlineMs is 0\.05.* ms, not seconds/],
     ['a deadline of 0', { deadlineMs: 0 }, /deadlineMs is 0/],
     ['a deadline above a minute', { deadlineMs: 60_001 }, /deadlineMs is 60001/],
     ['invalid headers', { responses: { headers: 1 } }, /responses\.headers is 1/],
@@ -121,7 +121,7 @@ describe('invalid options are refused when the class is loaded, or at boot', () 
   });
 
   const refusal =
-    /^RateLimitModule: count of rule "a" is "failures", but Cats\.purr has no HTTP response.*interceptor: true/;
+    /^RateLimitModule: Rule "a" has count: "failures", but Cats\.purr is not an HTTP route.*interceptor: true/;
   it.each<[string, boolean, ClassDecorator | undefined, RegExp | undefined]>([
     ['without it', false, undefined, refusal],
     ['by the option', true, undefined, undefined],
@@ -171,7 +171,7 @@ describe('invalid options are refused when the class is loaded, or at boot', () 
       providers: [Worker],
     });
     const app = (await testing.compile()).createNestApplication({ logger: false });
-    await expect(app.init()).rejects.toThrow(/^@RateLimit on Worker\.work: .*Give the rule a name/);
+    await expect(app.init()).rejects.toThrow(/^@RateLimit on Worker\.work: A rule has no name\. Set the option name/);
   });
 });
 

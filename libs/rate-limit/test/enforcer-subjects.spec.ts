@@ -11,10 +11,9 @@ const shadow = { ...a, name: 'shadow', shadow: true };
 const unknown = (rule: string, context = 'http'): unknown => ['subjectUnknown', { context, rule }];
 const warning = (rule: string, context: string, what: string): unknown => [
   'RateLimit',
-  `Rule "${rule}" has no subject (the id or address to count) for a request of context "${context}". Requests without a ` +
-    `subject ${what}. Single cases are normal: a client that hung up has no address. If many requests are affected, let the ` +
-    `rule's subject function return one, or add one to a rule without it; or put @SkipRateLimit() on the route. Logged once ` +
-    'per rule.',
+  `Rule "${rule}" found no subject (the id or address to count) in a request of context "${context}". Requests without a ` +
+    `subject ${what}. This is normal for a client that has disconnected. If it happens often, set the option subject of the rule ` +
+    'to a function that always returns text, or put @SkipRateLimit() on the route. Logged once per rule.',
 ];
 /** Requests whose client has no address. */
 const hungUp: [name: string, one: object][] = [

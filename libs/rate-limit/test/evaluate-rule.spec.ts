@@ -52,23 +52,23 @@ describe('a rule, evaluated for a request', () => {
     [
       'limit',
       { limit: () => -1 },
-      'The limit of rule "r" is -1 for this request. Expected an integer from 0 to 1000000000, or Infinity for no limit.',
+      'The limit function of rate limit rule "r" returned -1 for this request. Expected an integer from 0 to 1000000000, or Infinity for no limit.',
     ],
     [
       'limit of a log',
       { limit: () => 10_001, algorithm: 'sliding-log' },
-      'The limit of rule "r" is 10001 for this request. Expected an integer from 0 to 10000, or',
+      'The limit function of rate limit rule "r" returned 10001 for this request. Expected an integer from 0 to 10000, or',
     ],
     [
       'cost',
       { cost: () => Infinity },
-      'The cost of rule "r" is Infinity for this request. Expected an integer from 0 to 1000000000.',
+      'The cost function of rate limit rule "r" returned Infinity for this request. Expected an integer from 0 to 1000000000.',
     ],
-    ['part of a hit', { cost: () => 1.5 }, 'The cost of rule "r" is 1.5 for this request.'],
+    ['part of a hit', { cost: () => 1.5 }, 'The cost function of rate limit rule "r" returned 1.5 for this request.'],
     [
       'subject',
       { subject: () => 5 as never },
-      'The subject of rule "r" is 5. Expected text, or undefined if the request has no subject.',
+      'The subject function of rate limit rule "r" returned 5. Expected text, or undefined if the request has no subject.',
     ],
   ])('is an error of the app with an invalid %s', async (_, options, message) => {
     const evaluated = evaluate(options);

@@ -18,12 +18,12 @@ beforeEach(() => {
 afterEach(() => jest.restoreAllMocks());
 
 const lost = new Error('no reply');
-const ENDED = 'log Redis decides the rate limits again.';
+const ENDED = 'log Redis replies again, so the rate limits are counted in Redis again.';
 
 it('logs once when the fallback begins, and once when it ends', () => {
   for (let i = 0; i < 50; i++) log.failed('local', lost);
   expect(lines).toEqual([
-    "warn Redis does not decide the rate limits now. Until it does, this process counts by itself, so each process allows the whole limit (onRedisError: 'local'). Error: no reply",
+    "warn Calls to Redis fail, so this process counts in its own memory, so each process allows the whole limit (onRedisError: 'local'). This ends when Redis replies again. The last error: Error: no reply",
   ]);
   nowMs = 1_000;
   log.succeeded();
@@ -31,7 +31,7 @@ it('logs once when the fallback begins, and once when it ends', () => {
   expect(lines.slice(1)).toEqual([ENDED]);
   log.failed('deny', lost);
   log.failed('deny', lost);
-  expect(lines[2]).toMatch(/all requests are refused \(onRedisError: 'deny'\)/);
+  expect(lines[2]).toMatch(/this process refuses all requests \(onRedisError: 'deny'\)/);
 });
 
 it('does not log a single late reply', () => {

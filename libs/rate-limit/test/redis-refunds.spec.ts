@@ -56,7 +56,9 @@ describe('a refund', () => {
     registry.calls[1]?.reply.reject(new NotSentError('down'));
     await expect(refunded).rejects.toMatchObject({
       code: 'UNKNOWN_OUTCOME',
-      message: expect.stringContaining('It cannot be repeated: only the first call for a decision refunds.') as unknown,
+      message: expect.stringContaining(
+        'Do not repeat the refund: only the first refund of a decision has an effect.',
+      ) as unknown,
     });
   });
 

@@ -224,7 +224,8 @@ describe('the circuit breaker', () => {
     const events = published.take() as [string, { error?: Error; state?: string }][];
     expect(events.filter(([name]) => name === 'breakerChanged')).toEqual([['breakerChanged', { state: 'opened' }]]);
     expect(events.filter(([name]) => name === 'redisFailed').at(-1)?.[1].error?.message).toBe(
-      'Redis was not called, because the circuit breaker is open: the last calls to Redis failed. One request a second tries it.',
+      'RateLimitModule did not call Redis, because its last calls to Redis failed (the circuit breaker is open). One request a second ' +
+        'calls Redis, to find out if it replies again. Check that Redis is reachable.',
     );
     state.now += 500;
     state.reply = ALLOWED;

@@ -78,7 +78,7 @@ describe('a rule', () => {
     [
       'windowMs',
       { windowMs: MAX_DURATION_MS + 1 },
-      'windowMs is 34560000001. Expected an integer from 1 to 34560000000.',
+      'windowMs is 34560000001. Expected an integer from 1 to 34560000000 ms.',
     ],
     ['limit', { limit: MAX_HITS + 1 }, 'limit is 1000000001. Expected an integer from 0 to 1000000000.'],
     ['cost', { cost: -1 }, 'cost is -1. Expected an integer from 0 to 1000000000.'],
@@ -98,10 +98,18 @@ describe('a rule', () => {
       { algorithm: '' },
       `algorithm is "". Expected one of 'fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'.`,
     ],
-    ['subject', { subject: 1 }, 'subject is 1. Expected a function of the ExecutionContext.'],
-    ['skip', { skip: 1 }, 'skip is 1. Expected a function of the ExecutionContext.'],
+    [
+      'subject',
+      { subject: 1 },
+      'subject is 1. Expected a function from the ExecutionContext to the id that is counted.',
+    ],
+    ['skip', { skip: 1 }, 'skip is 1. Expected a function from the ExecutionContext to true or false.'],
     ['count', { count: '' }, `count is "". Expected one of 'all', 'failures', 'successes'.`],
-    ['blockMs', { blockMs: MAX_DURATION_MS + 1 }, 'blockMs is 34560000001. Expected an integer from 0 to 34560000000.'],
+    [
+      'blockMs',
+      { blockMs: MAX_DURATION_MS + 1 },
+      'blockMs is 34560000001. Expected an integer from 0 to 34560000000 ms.',
+    ],
     ['shadow', { shadow: 1 }, 'shadow is 1. Expected true or false.'],
     ['onRedisError', { onRedisError: '' }, `onRedisError is "". Expected one of 'allow', 'deny', 'local'.`],
     [
@@ -130,7 +138,7 @@ describe('the longest block', () => {
 
   it('may not be shorter than the first', () => {
     expect(() => resolve({ blockMs: 10, maxBlockMs: 9 })).toThrow(
-      'maxBlockMs is 9. Expected an integer from 10 to 34560000000.',
+      'maxBlockMs is 9. Expected an integer from 10 to 34560000000 ms.',
     );
   });
 

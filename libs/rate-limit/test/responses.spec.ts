@@ -112,7 +112,7 @@ describe('a request that costs more than the limit', () => {
       expect(new HttpResponses(resolveResponses({})).refusal(decision, context)).toMatchObject({
         status: 429,
         body: {
-          detail: `This request can never be allowed: it counts as ${most + 1} hits, and at most ${most} are allowed at once.`,
+          detail: `This request can never be allowed, so do not repeat it: it counts as ${most + 1} hits, and at most ${most} hits are allowed at once.`,
           'violated-policies': ['a'],
         },
       });

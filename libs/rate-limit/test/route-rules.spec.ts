@@ -113,8 +113,8 @@ describe('a rule without a name', () => {
       plans.addModulePath(target, '/api');
       plans.addModulePath(target, '/v2');
       expect(() => plans.of(target, handler)).toThrow(
-        `@RateLimit on ${'ofClass' in declared ? 'Cats' : 'Cats.find'}: A rule has no name. A name is made from the address of a ` +
-          'route, and this is not a route with exactly one address',
+        `@RateLimit on ${'ofClass' in declared ? 'Cats' : 'Cats.find'}: A rule has no name. Set the option name of the ` +
+          'rule. A rule gets the name of its route only if the route has exactly one address.',
       );
     }
   });

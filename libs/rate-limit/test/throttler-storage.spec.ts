@@ -262,7 +262,7 @@ describe('invalid input', () => {
 
   it.each<[RegExp, [unknown, unknown, unknown, unknown, unknown]]>([
     [
-      /^The ttl of throttler "default" is 0\. Expected ms, an integer from 1 to 34560000000\..*skip/,
+      /^The ttl of throttler "default" is 0\. Expected ms, an integer from 1 to 34560000000\..*SkipThrottle/,
       ['k', 0, 1, 1, 'default'],
     ],
     [/^The ttl of throttler "default" is 0\.5\./, ['k', 0.5, 1, 1, 'default']],

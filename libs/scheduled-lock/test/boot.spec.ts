@@ -79,7 +79,7 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
     }
     const app = Test.createTestingModule({ imports: [ScheduleModule.forRoot()], providers: [Lonely] });
     await expect(app.setLogger(new ConsoleLogger({ logLevels: [] })).compile()).rejects.toThrow(
-      /ScheduledLockInterceptor: Its module is missing here\. Add ScheduledLockModule\.forRoot/,
+      /ScheduledLockInterceptor: The module that it needs is not imported\. Add ScheduledLockModule\.forRoot/,
     );
   });
 

@@ -163,6 +163,6 @@ it('the error for an instance that Nest did not create has the remedy', async ()
   }
   const calling = async (): Promise<unknown> => tick(new Jobs(), 'job');
   await expect(calling()).rejects.toThrow(
-    /^@ScheduledLock on Jobs\.job: This object has no ScheduledLockService.*ScheduledLockModule\.forRoot\(\).*In a unit test/,
+    /^@ScheduledLock on Jobs\.job: The method did not run, because Nest has not given its object a ScheduledLockService.*ScheduledLockModule\.forRoot\(\).*In a unit test/,
   );
 });

@@ -66,10 +66,10 @@ describe('all dead letters of a group', () => {
 
   it.each([
     [{ from: 1 }, 'There is no option "from" in filter. Known: diedFromAtMs, diedBeforeAtMs.'],
-    [{ diedFromAtMs: -1 }, 'filter.diedFromAtMs is -1. Expected an integer from 0 to 999999999999999.'],
+    [{ diedFromAtMs: -1 }, 'filter.diedFromAtMs is -1. Expected an integer from 0 to 999999999999999 (ms since 1970).'],
     [
       { diedBeforeAtMs: new Date(0) },
-      'filter.diedBeforeAtMs is Date 0. Expected an integer from 0 to 999999999999999.',
+      'filter.diedBeforeAtMs is Date 0. Expected an integer from 0 to 999999999999999 (ms since 1970).',
     ],
   ])('refuse the filter %j before anything is sent', async (filter, message) => {
     const refusal = new InvalidInputError(`StreamConsumerService: ${message}`);

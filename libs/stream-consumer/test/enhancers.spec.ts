@@ -287,6 +287,6 @@ it('a handler that is gone at run time is a failure', async () => {
   const app = await boot({ providers: [Jobs] });
   Object.defineProperty(app.get(Jobs), 'handle', { value: undefined });
   await app.get(StreamConsumerService).publish('s', 'p');
-  expect(await outcome(app, 's')).toMatch(/Jobs\.handle is no longer a function/);
+  expect(await outcome(app, 's')).toMatch(/The handler Jobs\.handle is no longer a function/);
   expect(seen).toEqual([]);
 });

@@ -50,7 +50,7 @@ describe('a handler that takes too long', () => {
     await time.pass(300);
     start({ id: '2-0' });
     await time.pass(200);
-    const text = 'The handler of message 0:1-0 did not end within 500 ms.';
+    const text = 'The handler of message 0:1-0 did not end within 500 ms (timeoutMs).';
     expect(message.signal.reason).toMatchObject({ code: 'TIMEOUT', message: text });
     await time.pass(199);
     expect(outcomes).toEqual([]);

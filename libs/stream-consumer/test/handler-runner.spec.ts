@@ -125,7 +125,9 @@ describe('a message whose handler fails', () => {
     expect(events.take()).toEqual([
       ['messageDeadLettered', { stream: 'orders', group: 'mail', id: '0:1-0', attemptsMade: 3, reason, error }],
     ]);
-    expect(lines).toEqual(['error orders/mail: message 0:1-0 is a dead letter after attempt 3 of 3: TypeError.']);
+    expect(lines).toEqual([
+      'error orders/mail: message 0:1-0 is a dead letter after attempt 3 of 3: TypeError. It runs again only if you replay the dead letter.',
+    ]);
   });
 
   it('is dead-lettered without a call if no attempt is left', async () => {
@@ -136,7 +138,9 @@ describe('a message whose handler fails', () => {
       'no attempt is left: the consumer of the last one died, shut down or lost its lease, or the option attempts was lowered since';
     expect(outcomes).toEqual([['bury', '0:1-0', `Error: ${why}`]]);
     expect(events.take()).toMatchObject([['messageDeadLettered', { attemptsMade: 3, reason: `Error: ${why}` }]]);
-    expect(lines).toEqual([`error orders/mail: message 0:1-0 is a dead letter after attempt 3 of 3: ${why}.`]);
+    expect(lines).toEqual([
+      `error orders/mail: message 0:1-0 is a dead letter after attempt 3 of 3: ${why}. It runs again only if you replay the dead letter.`,
+    ]);
   });
 
   it('is dead-lettered at once after an error that another attempt would repeat', async () => {
@@ -151,8 +155,8 @@ describe('a message whose handler fails', () => {
     await turn();
     expect(malformed.lines).toEqual([]);
     expect(invalid.lines).toEqual([
-      `error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: ${text.replace(/\.$/, '')}.`,
-      'error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: InvalidInputError: wrong. Again.',
+      `error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: ${text.replace(/\.$/, '')}. It runs again only if you replay the dead letter.`,
+      'error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: InvalidInputError: wrong. Again. It runs again only if you replay the dead letter.',
     ]);
   });
 
@@ -162,7 +166,7 @@ describe('a message whose handler fails', () => {
     start();
     await turn();
     expect(lines).toEqual([
-      'error orders/mail: message 0:1-0 is a dead letter, unless it was deleted from the stream, after attempt 1 of 3: the handler gave up with deadLetter().',
+      'error orders/mail: message 0:1-0 is a dead letter, unless it was deleted from the stream, after attempt 1 of 3: the handler gave up with deadLetter(). It runs again only if you replay the dead letter.',
     ]);
     buried.count = undefined;
     start();
@@ -179,7 +183,13 @@ describe('a message whose handler fails', () => {
     const { start, outcomes, lines } = openRunner(throwing(hostile));
     start();
     expect(outcomes).toEqual([
-      ['retry', '0:1-0', 75, true, 'Error: The handler threw something that cannot be shown.'],
+      [
+        'retry',
+        '0:1-0',
+        75,
+        true,
+        'Error: The handler threw a value that throws when it is read, such as a revoked Proxy. Throw an Error instead.',
+      ],
     ]);
     expect(lines).toHaveLength(1);
   });
@@ -223,7 +233,7 @@ describe('a message whose handler asks for an outcome', () => {
     start();
     expect(outcomes).toEqual([['retry', '0:1-0', 0, false, `moved to other dead letters ${session.name} 0`]]);
     expect(lines).toEqual([
-      'error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: the handler gave up with deadLetter().',
+      'error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: the handler gave up with deadLetter(). It runs again only if you replay the dead letter.',
     ]);
   });
 });

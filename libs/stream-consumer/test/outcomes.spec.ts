@@ -202,7 +202,7 @@ describe.each(few(servers))('outcomes on %s', (_, client) => {
     const text = lines.join('\n');
     expect(text).toMatch(/warn own\/g: message 0:[\d-]+ failed at attempt 1 of 2: TypeError\. /);
     expect(text).toMatch(
-      /warn slow\/g: message 0:[\d-]+ failed at attempt 1 of 2: TimeoutError: The handler of message .* did not end within \d+ ms\. /,
+      /warn slow\/g: message 0:[\d-]+ failed at attempt 1 of 2: TimeoutError: The handler of message .* did not end within \d+ ms \(timeoutMs\)\. /,
     );
     expect(text).toMatch(/warn input\/g: message 0:[\d-]+ failed at attempt 1 of 2: InvalidInputError\. /);
     expect(text).not.toContain('secret');

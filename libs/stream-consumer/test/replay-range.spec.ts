@@ -188,7 +188,7 @@ describe.each(few(servers))('a replay of a range, on %s', (_, client) => {
   });
 
   it.each([
-    [{}, /range\.fromAtMs is undefined\. Expected an integer from 0 to 999999999999999\./],
+    [{}, /range\.fromAtMs is undefined\. Expected an integer from 0 to 999999999999999 \(ms since 1970\)\./],
     [{ fromAtMs: -1 }, /range\.fromAtMs is -1\./],
     [{ fromAtMs: 1.5 }, /range\.fromAtMs is 1\.5\./],
     [{ fromAtMs: '2026-01-01' }, /range\.fromAtMs is "2026-01-01"\./],

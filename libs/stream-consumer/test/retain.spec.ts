@@ -14,7 +14,7 @@ it.each([
   [{}, 'retain has no limit. Set at least one of count, bytes and ageMs, or nothing would ever be deleted.'],
   [{ count: 0 }, 'retain.count is 0. Expected an integer from 1 to 9007199254740991.'],
   [{ bytes: 1 }, 'retain.bytes is 1. Expected an integer from 65536 to 9007199254740991.'],
-  [{ ageMs: 1.5 }, 'retain.ageMs is 1.5. Expected an integer from 1000 to 9007199254740991.'],
+  [{ ageMs: 1.5 }, 'retain.ageMs is 1.5. Expected an integer from 1000 to 9007199254740991 ms.'],
   [{ ms: 1 }, 'There is no option "ms" in retain. Known: count, bytes, ageMs.'],
   [7, 'retain is 7. Expected an object. Known options: count, bytes, ageMs.'],
 ])('refuses the retention %j', (retain, message) => {

@@ -93,7 +93,9 @@ describe('the time of the libs', () => {
     expect(clock.install()).toBe(clock);
     expect(TestClock.installed).toBe(clock);
     expect(() => new TestClock().install()).toThrow('Another TestClock is installed in this process.');
-    expect(() => replaceTime(time)).toThrow('The time of this process is replaced already.');
+    expect(() => replaceTime(time)).toThrow(
+      'Another test clock is installed in this process. Uninstall that clock first.',
+    );
     clock.uninstall();
     expect(TestClock.installed).toBeUndefined();
     new TestClock().install();

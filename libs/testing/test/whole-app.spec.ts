@@ -77,27 +77,29 @@ async function boot({ imports = [], ...metadata }: ModuleMetadata): Promise<Test
 describe('an app without the module of', () => {
   it.each<[string, ModuleMetadata, string | RegExp]>([
     ['decorated methods', { providers: [Jobs] }, '@ScheduledLock on Jobs.build needs ScheduledLockModule.forRoot()'],
-    ['a guard of a controller', { controllers: [Limited] }, /RateLimitGuard: Its module is missing/],
+    ['a guard of a controller', { controllers: [Limited] }, /RateLimitGuard: The module that it needs is not imported/],
     [
       'a global guard',
       { providers: [{ provide: APP_GUARD, useClass: RateLimitGuard }] },
-      /RateLimitGuard: Its module is missing/,
+      /RateLimitGuard: The module that it needs is not imported/,
     ],
-    ['an interceptor', { controllers: [Orders] }, /IdempotencyInterceptor: Its module is missing/],
+    ['an interceptor', { controllers: [Orders] }, /IdempotencyInterceptor: The module that it needs is not imported/],
   ])('%s does not boot, as in production', async (_what, metadata, text) => {
     await expect(boot(metadata)).rejects.toThrow(text);
   });
 
   it('an object of a factory refuses to run its methods', async () => {
     const app = await boot({ providers: [{ provide: 'jobs', useFactory: () => new Jobs() }] });
-    expect(() => app.get<Jobs>('jobs').build()).toThrow('@ScheduledLock on Jobs.build: This object has no');
+    expect(() => app.get<Jobs>('jobs').build()).toThrow(
+      '@ScheduledLock on Jobs.build: The method did not run, because Nest has not given its object',
+    );
   });
 
   it('a class that cannot see it does not boot', async () => {
     @Module({ imports: [RateLimitModule.forRoot({ isGlobal: false })] })
     class Hidden {}
     await expect(boot({ imports: [Hidden], controllers: [Limited] })).rejects.toThrow(
-      /RateLimitGuard: Its module is missing/,
+      /RateLimitGuard: The module that it needs is not imported/,
     );
   });
 });

@@ -265,7 +265,8 @@ export class Attempts<A extends Attempt> implements Timeouts {
     const ended = taking.then(() => this.untilIdle());
     if (!(await endsWithin(drainMs, ended))) {
       const undecided = (): A[] => this.all.filter(({ decided }) => !decided);
-      for (const attempt of undecided()) attempt.abort(new ClosedError('The worker is shutting down.'));
+      for (const attempt of undecided())
+        attempt.abort(new ClosedError('This app is shutting down, and drainMs is over. The handler must end now.'));
       await endsWithin(abortGraceMs, this.untilIdle());
       const left = undecided();
       for (const attempt of left) attempt.decided = true;
@@ -342,7 +343,7 @@ export class Attempts<A extends Attempt> implements Timeouts {
       return;
     }
     const tookMs = Math.round(now - attempt.startedAt);
-    attempt.timeout = new TimeoutError(`The handler of ${attempt.label} did not end within ${tookMs} ms.`);
+    attempt.timeout = new TimeoutError(`The handler of ${attempt.label} did not end within ${tookMs} ms (timeoutMs).`);
     // The task is kept for up to `abortGraceMs` more. So the handler can end before a retry of the same task begins.
     attempt.alarmAt = now + this.limits.abortGraceMs;
     this.book.watch(attempt);

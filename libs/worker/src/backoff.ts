@@ -23,7 +23,7 @@ const HOUR_MS = 3_600_000;
 export function resolveBackoff(value: unknown, where: Checks): ResolvedBackoff {
   const given = typeof value === 'number' ? { delayMs: value } : value;
   if (typeof given !== 'object' || given === null) {
-    where.refuse('backoff', value, '{ delayMs?, factor?, maxDelayMs? }, or a number of milliseconds');
+    where.refuse('backoff', value, 'an object { delayMs?, factor?, maxDelayMs? }, or a number of milliseconds');
   }
   const { delayMs = 1_000, factor = 2, maxDelayMs } = where.options<Backoff>('backoff', given, KNOWN);
   const inside = where.in('backoff');

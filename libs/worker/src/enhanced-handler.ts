@@ -41,7 +41,10 @@ export function enhanceHandler(contexts: ExternalContextCreator, handler: Enhanc
       // The method is read at each call, because the app may have replaced it, for example for tracing.
       const current = (instance as Record<string, unknown>)[name];
       if (typeof current !== 'function')
-        throw new InvalidInputError(`${where} is no longer a function.`, { code: 'INVALID_OUTCOME' });
+        throw new InvalidInputError(
+          `The handler ${where} is no longer a function: code of the app has replaced the method. Restore the method.`,
+          { code: 'INVALID_OUTCOME' },
+        );
       return (current as Method).apply(instance, handler.arguments(values, args));
     },
   });

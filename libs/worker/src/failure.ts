@@ -87,6 +87,8 @@ export function readable(thrown: unknown): unknown {
     void (thrown instanceof Error);
     return thrown;
   } catch {
-    return new Error('The handler threw something that cannot be shown.');
+    return new Error(
+      'The handler threw a value that throws when it is read, such as a revoked Proxy. Throw an Error instead.',
+    );
   }
 }

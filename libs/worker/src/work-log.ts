@@ -71,7 +71,8 @@ export class WorkLog {
   dead({ named, attempt, attempts }: LoggedAttempt, why: string | { readonly error: unknown }, unless = ''): void {
     const reason = typeof why === 'string' ? why : this.kindOf(why.error);
     this.logger.error(
-      `${this.where}: ${named} is a dead letter${unless} after attempt ${attempt} of ${attempts}: ${reason}.`,
+      `${this.where}: ${named} is a dead letter${unless} after attempt ${attempt} of ${attempts}: ${reason}. It runs again only if ` +
+        'you replay the dead letter.',
     );
   }
 
@@ -84,8 +85,9 @@ export class WorkLog {
   overtime(labels: readonly string[], slots: number): void {
     const names = [...new Set(labels)];
     this.logger.error(
-      `${this.where}: ${labels.length} of ${slots} slots are held by handlers that still run after their timeoutMs and ` +
-        `abortGraceMs: ${names.slice(0, 5).join(', ')}${names.length > 5 ? ' and others' : ''}.`,
+      `${this.where}: ${labels.length} of ${slots} handlers that may run at once (concurrency) still run after their timeoutMs ` +
+        `and abortGraceMs, so fewer others can run: ${names.slice(0, 5).join(', ')}${names.length > 5 ? ' and others' : ''}. ` +
+        'Let these handlers stop when their signal is aborted, or raise timeoutMs.',
     );
   }
 
@@ -93,8 +95,8 @@ export class WorkLog {
   callFailed(during: string, error: unknown): void {
     if (!this.isNews('call', CALL_AGAIN_MS)) return;
     this.logger.warn(
-      `${this.where}: a call to Redis (${during}) failed. It is repeated until it succeeds, the worker stops or its lease is lost. ` +
-        thrownText(error),
+      `${this.where}: A call to Redis (${during}) failed, so work may be late. The call is repeated until it succeeds, this process ` +
+        `stops or another process takes over. ${thrownText(error)}`,
     );
   }
 

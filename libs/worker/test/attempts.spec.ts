@@ -120,7 +120,7 @@ describe('a handler that takes too long', () => {
     await time.pass(499);
     expect(job.signal.aborted).toBe(false);
     await time.pass(1);
-    const message = 'The handler of a did not end within 500 ms.';
+    const message = 'The handler of a did not end within 500 ms (timeoutMs).';
     expect(job.signal.reason).toMatchObject({ code: 'TIMEOUT', message });
     await time.pass(199);
     expect(outcomes).toEqual([]);
@@ -139,7 +139,7 @@ describe('a handler that takes too long', () => {
     await turn();
     expect(outcomes).toEqual([
       ['a', 'done', 5],
-      ['b', 'retry', 'TimeoutError: The handler of b did not end within 500 ms.'],
+      ['b', 'retry', 'TimeoutError: The handler of b did not end within 500 ms (timeoutMs).'],
     ]);
   });
 
@@ -155,7 +155,9 @@ describe('a handler that takes too long', () => {
     attempts.forget(job);
     expect([attempts.all, attempts.running, attempts.capacity.free]).toEqual([[], 1, 1]);
     await time.pass(60_000);
-    const line = 'jobs: 1 of 2 slots are held by handlers that still run after their timeoutMs and abortGraceMs: a.';
+    const line =
+      'jobs: 1 of 2 handlers that may run at once (concurrency) still run after their timeoutMs and abortGraceMs, so fewer others ' +
+      'can run: a. Let these handlers stop when their signal is aborted, or raise timeoutMs.';
     expect(lines).toEqual([line, line]);
     end(work);
     await time.pass(60_000);

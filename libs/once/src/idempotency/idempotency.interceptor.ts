@@ -129,9 +129,9 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (code !== 'BODY_NOT_COMPARABLE' || this.warned.has(handler)) return;
     this.warned.add(handler);
     this.logger.warn(
-      `A request to ${context.getClass().name}.${handler.name} has ${(cause as Error).message}, which cannot be ` +
-        'compared with a repeat, so the route refused the request with 415. Let a parser read the body, and keep ' +
-        'uploaded files in memory, before the interceptor, or set the option fingerprint. Logged once per handler.',
+      `${context.getClass().name}.${handler.name} (@Idempotent) refused a request with 415: its content has ` +
+        `${(cause as Error).message}, which cannot be compared with the content of a repeat. Let a body parser run before the ` +
+        'interceptor, and keep uploaded files in memory. Or set the option fingerprint. Logged once per handler.',
     );
   }
 
@@ -141,13 +141,13 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (key === null) {
       throw new IdempotencyException(
         'KEY_INVALID',
-        `${header} must be one key of 1 to 255 visible ASCII characters, without commas and quotation marks inside.`,
+        `The header ${header} is not a valid key. Send one key of 1 to 255 visible ASCII characters, without commas and quotation marks inside.`,
       );
     }
     if (key === undefined && required) {
       throw new IdempotencyException(
         'KEY_MISSING',
-        `${header} is missing. Send a new key, such as a UUID, with each new request.`,
+        `The header ${header} is missing. Send a new key, such as a UUID, with each new request.`,
       );
     }
     return key;
@@ -202,8 +202,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (!REDIS_ERRORS.some((type) => error instanceof type)) throw error;
     if (this.settings.onRedisError === 'refuse') {
       const detail =
-        'The key of this request cannot be checked at the moment, so this attempt was not processed. An earlier request with ' +
-        'the key may have been. Send the request again with the same key.';
+        'The key of this request cannot be checked at the moment, so this attempt had no effect. An earlier request with the ' +
+        'same key may have had an effect. Send the request again with the same key.';
       throw new IdempotencyException('REDIS_UNAVAILABLE', detail, { cause: error });
     }
     request[SEEN] = 'unprotected';

@@ -6,7 +6,7 @@ const ROUTE_PATH = 'path';
 
 export function notHttp(where: string): InvalidOptionError {
   return new InvalidOptionError(
-    `@Idempotent on ${where}: The method is not an HTTP route, so no request has a key. Use @Once() for message handlers.`,
+    `@Idempotent on ${where}: The method is not an HTTP route, so its calls have no header with a key. Use @Once() for message handlers.`,
   );
 }
 

@@ -23,7 +23,7 @@ export function answerRepeat(
   subscriber: Subscriber<unknown>,
 ): void {
   if (answer.status === 'mismatch') {
-    const detail = `This ${header} was used with another method, URL or content. If this is not a repeat, send a new key.`;
+    const detail = `The ${header} of this request was used before, for a request with another method, URL or content. For a new request, send a new key.`;
     throw new IdempotencyException('KEY_REUSED', detail);
   }
   if (answer.status === 'in-progress') {
@@ -31,16 +31,16 @@ export function answerRepeat(
     if (!rawOf(response).headersSent) setHeader(response, 'Retry-After', String(seconds));
     throw new IdempotencyException(
       'IN_PROGRESS',
-      `A request with this ${header} is in progress. Send the request again later.`,
+      `The first request with this ${header} is in progress. Send this request again after the seconds in Retry-After.`,
     );
   }
   if (!answer.confirmed) {
-    const detail = `A request with this ${header} was started, but may not have been finished. A repeat does not run it again.`;
+    const detail = `The first request with this ${header} was started, but may not have been finished. It is not run again. Look at what it did.`;
     throw new IdempotencyException('NOT_FINISHED', detail);
   }
   const stored = answer.result as StoredResponse | undefined;
   if (stored === undefined) {
-    const detail = `The request with this ${header} has ended, but its response was not stored and cannot be sent again.`;
+    const detail = `The first request with this ${header} is done, but its response was not stored. Read what it did, and do not repeat it.`;
     throw new IdempotencyException('RESPONSE_NOT_KEPT', detail);
   }
   replayResponse(response, stored, REPLAYED_HEADER);

@@ -29,12 +29,15 @@ export function readKey(header: string | string[] | undefined): string | null | 
  */
 export function subjectOf(known: unknown): string {
   if (known === undefined || known === null || known === '') {
-    throw new IdempotencyException('SUBJECT_UNKNOWN', 'This request has no authenticated user.');
+    throw new IdempotencyException(
+      'SUBJECT_UNKNOWN',
+      'This request has no authenticated user. Log in, and send it again.',
+    );
   }
   if (typeof known === 'string') return known;
   if (typeof known === 'bigint' || (typeof known === 'number' && Number.isSafeInteger(known))) return String(known);
   throw new InvalidInputError(
-    `idempotency.subject returned ${shown(known)}. Expected the user's id: a string, a bigint, or an integer from -(2^53 - 1) to 2^53 - 1.`,
+    `OnceModule: idempotency.subject returned ${shown(known)} for a request. Expected the user's id: a string, a bigint, or an integer from -(2^53 - 1) to 2^53 - 1.`,
   );
 }
 
@@ -97,7 +100,8 @@ function comparable(request: HttpRequest): string | Promise<string> {
     if (!(cause instanceof NotComparableError)) throw cause;
     throw new IdempotencyException(
       'BODY_NOT_COMPARABLE',
-      'The content of this request cannot be compared with the content of a repeat, so this route refuses the request.',
+      'This route cannot compare the content of this request with the content of a repeat, so it refused the request. Send content ' +
+        'that can be compared, such as JSON.',
       { cause },
     );
   }

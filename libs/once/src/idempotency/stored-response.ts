@@ -127,7 +127,7 @@ export function decodeResponse(stored: string): StoredResponse | undefined {
   // Another program may have written to the key. The values are checked before anything is sent to the client.
   if (!Number.isInteger(status) || status < 100 || status > 999)
     throw new TypeError(
-      'The status of the stored response is not an integer from 100 to 999. Another program may have written to its key.',
+      'The stored response of an idempotent request has a status that is not an integer from 100 to 999. Another program may have written to its key in Redis.',
     );
   if (message !== undefined) validateHeaderValue('status message', message);
   for (const [name, value] of headers) {

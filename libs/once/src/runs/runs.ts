@@ -18,9 +18,9 @@ import { isTooLarge } from '../once.input';
 import type { Located } from '../once.targets';
 import type { Claim, ClaimResult, Delivery, OnceRun, RenewResult, RunResult, RunOptions } from '../once.types';
 
-/** Creates the error that stops a run. @param because end of the sentence "The run must stop, because ..." */
+/** Returns the error that stops a run. @param because end of the sentence "The work must stop and write nothing more, because ..." */
 export function mustStop(because: string): LostError {
-  return new LostError(`The run must stop, because ${because}.`);
+  return new LostError(`OnceModule: The work must stop and write nothing more, because ${because}.`);
 }
 
 export interface HeldClaim {
@@ -60,9 +60,9 @@ export class Run extends Lease implements OnceRun {
 
   override lossOf(cause: LossCause): LostError {
     if (cause === 'settled') return mustStop('its work has already ended');
-    if (cause === 'latest') return mustStop(`it has run for at least its maxLeaseMs, ${this.claimed.maxLeaseMs} ms`);
-    if (cause === 'time') return mustStop('its lease was not renewed in time');
-    return mustStop('its lease has ended, another owner has the id, or Redis lost the claim');
+    if (cause === 'latest') return mustStop(`it has run for ${this.claimed.maxLeaseMs} ms or longer (maxLeaseMs)`);
+    if (cause === 'time') return mustStop('the lease of its claim was not renewed in time');
+    return mustStop('its claim was lost: the lease has ended, another call has the id, or Redis lost the key');
   }
 
   override beforeRenewal(): void {
@@ -112,7 +112,7 @@ export class UnprotectedRun implements OnceRun {
   }
 
   assertHeld(): void {
-    throw mustStop("it has no claim: the claim failed, and onRedisError is 'run'");
+    throw mustStop("it runs without a claim: Redis failed at the claim, and onRedisError is 'run'");
   }
 }
 
@@ -218,7 +218,7 @@ export class Runs {
   }
 }
 
-const WORK_MAY_REPEAT = 'A later call with this id may run the work again.';
+const WORK_MAY_REPEAT = 'When the lease of the claim has ended, a call with this id may run the work again.';
 
 export interface Work<T> {
   readonly located: Located;
@@ -267,7 +267,11 @@ export class Runner {
         const { status } = await this.claims.store.confirm(located.key, full.token, text, full);
         return { status: 'ran', result, confirmed: status === 'confirmed' };
       } catch (error) {
-        throw afterEffect(error, 'The work of OnceService.run has run, but its id was not confirmed', WORK_MAY_REPEAT);
+        throw afterEffect(
+          error,
+          'OnceService.run: The work has run, but its id could not be marked as done',
+          WORK_MAY_REPEAT,
+        );
       }
     } finally {
       if (run !== undefined) this.runs.end(run);

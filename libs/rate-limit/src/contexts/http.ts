@@ -71,16 +71,16 @@ export interface ProxiedRequest {
 
 const FIX = {
   untrusted:
-    'A request has the header X-Forwarded-For, but the app trusts no proxy. If the app is behind a proxy, rules ' +
-    'without a subject function count all its clients as one client with the address of the proxy. Then set `trust proxy` ' +
-    '(Express) or `trustProxy` (Fastify) to the addresses or the number of your proxies.',
+    'A request has the header X-Forwarded-For, but the app trusts no proxy. If the app is behind a proxy, set `trust proxy` ' +
+    '(Express) or `trustProxy` (Fastify) to the addresses or the number of your proxies. Without this setting, rules without ' +
+    'a subject function count all clients behind the proxy as one client.',
   permissive:
-    'The app trusts every proxy (its `trust proxy` or `trustProxy` accepts all addresses). So a client can choose its address by ' +
-    'X-Forwarded-For and bypass all limits per address, unless your proxies replace that header. Set `trust proxy` or ' +
+    'The app trusts every proxy (its `trust proxy` or `trustProxy` accepts all addresses). So a client can send any address in ' +
+    'X-Forwarded-For and avoid all limits that count addresses, unless your proxies replace this header. Set `trust proxy` or ' +
     '`trustProxy` to the addresses or the number of your proxies.',
   port:
-    'The address of a request has a port or brackets, as some proxies write it into X-Forwarded-For. Rules without a subject ' +
-    'function count clients by the address without port and brackets.',
+    'The address of a request has a port or brackets, because some proxies write such addresses into X-Forwarded-For. Rules ' +
+    'without a subject function count the address without them, so nothing needs to be done.',
 } as const;
 
 /** Logs warnings about the app's proxy settings, and about addresses that proxies report, each kind once. */

@@ -10,9 +10,9 @@ const FAILURES = 2;
 const QUIET_MS = 1_000;
 
 const EFFECTS: Readonly<Record<RedisErrorPolicy, string>> = {
-  local: 'this process counts by itself, so each process allows the whole limit',
-  allow: 'all requests are allowed',
-  deny: 'all requests are refused',
+  local: 'this process counts in its own memory, so each process allows the whole limit',
+  allow: 'this process allows all requests',
+  deny: 'this process refuses all requests',
 };
 
 /** Logs when this process begins to decide rate limits without Redis, and when Redis decides them again. */
@@ -32,7 +32,8 @@ export class FallbackLog {
     if (this.active || this.failures < FAILURES) return;
     this.active = true;
     this.logger.warn(
-      `Redis does not decide the rate limits now. Until it does, ${EFFECTS[policy]} (onRedisError: '${policy}'). ${thrownText(error)}`,
+      `Calls to Redis fail, so ${EFFECTS[policy]} (onRedisError: '${policy}'). This ends when Redis replies again. The last error: ` +
+        thrownText(error),
     );
   }
 
@@ -42,6 +43,6 @@ export class FallbackLog {
     this.failures = 0;
     if (!this.active) return;
     this.active = false;
-    this.logger.log('Redis decides the rate limits again.');
+    this.logger.log('Redis replies again, so the rate limits are counted in Redis again.');
   }
 }

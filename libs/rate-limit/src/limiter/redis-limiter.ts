@@ -130,8 +130,9 @@ function penaltyOf({ blockMs, maxBlockMs }: NamedRule): string {
 
 const CLUSTER_TAGS = 32;
 
-/** Advice in the error of a refund that succeeded only in part. */
-const NO_SECOND_REFUND = 'It cannot be repeated: only the first call for a decision refunds.';
+/** Advice in the error message if only a part of a refund succeeded. */
+const NO_SECOND_REFUND =
+  'Do not repeat the refund: only the first refund of a decision has an effect. Hits that were not refunded expire.';
 
 /** Counts hits in Redis, by Redis' clock. */
 export class RedisLimiter implements Limiter {

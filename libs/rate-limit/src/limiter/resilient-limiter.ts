@@ -346,5 +346,6 @@ export class ResilientLimiter {
 }
 
 const BREAKER_OPEN = new Error(
-  'Redis was not called, because the circuit breaker is open: the last calls to Redis failed. One request a second tries it.',
+  'RateLimitModule did not call Redis, because its last calls to Redis failed (the circuit breaker is open). One request a second ' +
+    'calls Redis, to find out if it replies again. Check that Redis is reachable.',
 );

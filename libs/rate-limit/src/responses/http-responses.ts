@@ -113,7 +113,7 @@ const UNAVAILABLE = Object.freeze({
   type: 'about:blank',
   title: 'Service Unavailable',
   status: 503,
-  detail: 'The rate limit of this resource cannot be checked at the moment.',
+  detail: 'The rate limit of this resource cannot be checked at the moment. Send the request again later.',
 });
 
 /**
@@ -128,7 +128,7 @@ function exceeded({ retryAfterMs, rules }: RateLimitDecision): object {
     title: 'Request cannot be satisfied as assigned quota has been exceeded',
     status: 429,
     detail: never
-      ? `This request can never be allowed: it counts as ${never.cost} hits, and at most ${never.capacity} are allowed at once.`
+      ? `This request can never be allowed, so do not repeat it: it counts as ${never.cost} hits, and at most ${never.capacity} hits are allowed at once.`
       : `Try again in ${Math.max(1, seconds(retryAfterMs))} s.`,
     'violated-policies': rules.filter(({ allowed, shadow }) => !allowed && !shadow).map(({ name }) => name),
   };

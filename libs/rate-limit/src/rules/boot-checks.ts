@@ -74,8 +74,8 @@ export class BootChecks {
     const rule = this.plans.of(target, handler).rules.find((each) => each.count !== 'all' && this.rules.includes(each));
     if (rule === undefined) return;
     throw new Checks('RateLimitModule').error(
-      `count of rule ${shown(rule.name)} is ${shown(rule.count)}, but ${target.name}.${handler.name} has no HTTP response ` +
-        'whose status shows the outcome. Set interceptor: true next to the options of RateLimitModule.',
+      `Rule ${shown(rule.name)} has count: ${shown(rule.count)}, but ${target.name}.${handler.name} is not an HTTP route, so no ` +
+        'status shows if the handler succeeded. Set interceptor: true in RateLimitModule.forRoot().',
     );
   }
 
@@ -109,8 +109,8 @@ export class BootChecks {
       if (first === undefined || first.rule[option] === rule[option]) continue;
       throw rateLimitOn(where).error(
         `${option} of rule ${shown(name)} is ${shown(rule[option])}, but ${shown(first.rule[option])} in ${first.where}. ` +
-          `Rules with the same name must share one counter, and two values of ${option} would give two counters. Give this ` +
-          `rule another name. If it should replace the other one here, also add @SkipRateLimit(${shown(name)}).`,
+          `Rules with the same name share one counter, so they need the same ${option}. Give this rule another name. ` +
+          `If this rule should replace the other one here, also add @SkipRateLimit(${shown(name)}).`,
       );
     }
   }
@@ -121,8 +121,8 @@ export class BootChecks {
     if (owner === undefined) this.owners.set(name, { where, parts });
     else if (owner.parts.some((part, i) => part !== parts[i])) {
       throw rateLimitOn(where).error(
-        `A rule here and a rule of ${owner.where} have no name. Both would get the name ${shown(name)} from their routes. ` +
-          'Give each of the two rules a name.',
+        `This rule and a rule of ${owner.where} have no name, and both would get the name ${shown(name)} from their routes. ` +
+          'Set the option name of both rules.',
       );
     }
   }
@@ -132,7 +132,7 @@ export class BootChecks {
     const unknown = skipped.find((name) => !names.has(name));
     if (unknown === undefined) return;
     throw new Checks(`@SkipRateLimit on ${where}`).error(
-      `There is no rule ${shown(unknown)} here. Known: ${[...names].map((name) => shown(name)).join(', ') || 'none'}.`,
+      `No rule named ${shown(unknown)} applies here. Rules that apply: ${[...names].map((name) => shown(name)).join(', ') || 'none'}.`,
     );
   }
 }

@@ -21,8 +21,8 @@ async function valueOf(
   if (option === 'limit' && result === Infinity) return result;
   if (isIntegerOf(result, 0, max)) return result;
   throw new InvalidInputError(
-    `The ${option} of rule ${shown(rule.name)} is ${shown(result)} for this request. Expected an integer from 0 to ${max}` +
-      `${option === 'limit' ? ', or Infinity for no limit' : ''}.`,
+    `The ${option} function of rate limit rule ${shown(rule.name)} returned ${shown(result)} for this request. Expected an integer ` +
+      `from 0 to ${max}${option === 'limit' ? ', or Infinity for no limit' : ''}.`,
   );
 }
 
@@ -49,7 +49,8 @@ export async function evaluateRule(
   if (subject === undefined) return new Check(rule, UNKNOWN_SUBJECT, limit, cost);
   if (typeof subject !== 'string') {
     throw new InvalidInputError(
-      `The subject of rule ${shown(rule.name)} is ${shown(subject)}. Expected text, or undefined if the request has no subject.`,
+      `The subject function of rate limit rule ${shown(rule.name)} returned ${shown(subject)}. Expected text, or undefined if the ` +
+        'request has no subject.',
     );
   }
   return new Check(rule, subject, limit, cost);

@@ -61,7 +61,9 @@ export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitS
   if (typeof cost !== 'function') checks.integer('cost', cost, 0, MAX_HITS);
   checks.integer('windowMs', windowMs, 1, MAX_DURATION_MS);
   if (burst !== undefined && algorithm !== 'token-bucket') {
-    throw checks.error(`burst is ${shown(burst)}, but the algorithm is ${algorithm}. Only token-bucket has a burst.`);
+    throw checks.error(
+      `burst is ${shown(burst)}, but the algorithm is ${algorithm}. Only token-bucket has a burst. Leave burst out, or change the algorithm.`,
+    );
   }
   if (burst !== undefined) checks.integer('burst', burst, 1, MAX_HITS);
   const most = burst ?? limit;
@@ -69,8 +71,8 @@ export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitS
   if (typeof most === 'number' && typeof cost === 'number' && limit !== 0 && cost > most) {
     checks.refuse('cost', cost, `an integer from 0 to ${most}, the most that the rule allows at once`);
   }
-  checks.optionalFn('subject', subject, 'of the ExecutionContext');
-  checks.optionalFn('skip', skip, 'of the ExecutionContext');
+  checks.optionalFn('subject', subject, 'from the ExecutionContext to the id that is counted');
+  checks.optionalFn('skip', skip, 'from the ExecutionContext to true or false');
   checks.choice('count', count, ['all', 'failures', 'successes']);
   checks.integer('blockMs', blockMs, 0, MAX_DURATION_MS);
   if (blockMs === 0 && maxBlockMs !== 0) {

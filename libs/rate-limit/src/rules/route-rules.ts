@@ -40,8 +40,8 @@ function nameAll(rules: readonly ResolvedRule[] = [], route: string | undefined,
     if (rule.name !== undefined) return { rule: named(rule, rule.name), derived: false };
     if (route === undefined) {
       throw new Checks(`@RateLimit on ${where}`).error(
-        'A rule has no name. A name is made from the address of a route, and this is not a route with exactly one address (it is a ' +
-          'gateway, a resolver, or a controller in two modules, for example). Give the rule a name.',
+        'A rule has no name. Set the option name of the rule. A rule gets the name of its route only if the route has exactly one ' +
+          'address. A method of a provider, a @ResolveField(), and a controller in two modules have none.',
       );
     }
     unnamed += 1;

@@ -79,7 +79,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
         `The name of a throttler is ${shown(throttler)}. Expected text of at least 1 character.`,
       );
     }
-    const windowMs = checked(throttler, 'ttl', ttl, 1, MAX_DURATION_MS, 'To turn the limit off, skip the throttler.');
+    const windowMs = checked(throttler, 'ttl', ttl, 1, MAX_DURATION_MS, 'To turn the limit off, use @SkipThrottle().');
     const blockMs = checked(throttler, 'blockDuration', blockDuration, 0, MAX_DURATION_MS, '0 means no block.');
     const resolved = resolveRule({ limit: 0, windowMs, blockMs, algorithm: this.algorithm });
     // RateLimitModule may use the same Redis. The prefix `throttler.` keeps these counters apart from its counters.
@@ -101,7 +101,9 @@ function checked(throttler: string, option: string, value: number, min: number, 
 
 function recordOf({ allowed, reason, rules: [rule] }: RateLimitDecision, limit: number): ThrottlerRecord {
   if (reason === 'redis-error') {
-    throw new ServiceUnavailableException('The rate limit cannot be checked at the moment.');
+    throw new ServiceUnavailableException(
+      'The rate limit cannot be checked at the moment. Send the request again later.',
+    );
   }
   if (allowed) return { ...UNLIMITED, totalHits: rule?.used ?? 0, timeToExpire: seconds(rule?.resetMs ?? 0) };
   const { blocked, resetMs, windowMs, retryAfterMs } = rule as RateLimitRuleDecision;

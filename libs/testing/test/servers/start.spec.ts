@@ -108,7 +108,7 @@ describe('options of the servers', () => {
       'startRedis: replicaOf is "localhost". Expected',
     ],
     ['a size', () => startCluster({ masters: 0 }), 'startCluster: masters is 0. Expected an integer from 1 to 16.'],
-    ['seconds', () => startCluster({ nodeTimeoutMs: 0.5 }), 'from 200 to 600000: milliseconds, not seconds.'],
+    ['seconds', () => startCluster({ nodeTimeoutMs: 0.5 }), 'from 200 to 600000 ms, not seconds.'],
     [
       'Sentinels',
       () => startSentinel({ sentinels: 0 }),
