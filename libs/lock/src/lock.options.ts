@@ -100,7 +100,9 @@ export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModul
   if (signal !== undefined && !isSignal(signal)) callChecks.refuse('signal', signal, 'an AbortSignal or undefined');
   const waitMs = callChecks.integer('waitMs', options.waitMs ?? (onBusy === 'skip' ? 0 : defaults.waitMs), 0);
   if (onBusy === 'skip' && waitMs > 0) {
-    throw callChecks.error(`waitMs is ${waitMs}, but onBusy 'skip' does not wait. Leave out waitMs or onBusy.`);
+    throw callChecks.error(
+      `waitMs is ${waitMs} ms, but with onBusy: 'skip' the call never waits. Leave out waitMs or onBusy.`,
+    );
   }
   return {
     leaseMs: callChecks.integer('leaseMs', options.leaseMs ?? defaults.leaseMs, 10),

@@ -176,7 +176,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
 
   private loseBefore(name: string, fence: number): void {
     for (const lease of [...this.acquirer.leases.all]) {
-      if (lease.name === name && lease.fence < fence) lease.loseBecause('forceUnlock() took the lock from its holder');
+      if (lease.name === name && lease.fence < fence) lease.loseBecause('a call of forceUnlock() ended it');
     }
   }
 
@@ -218,11 +218,13 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
       return lease ? new HeldLock([lease]) : new Busy(names);
     }
     if (!Array.isArray(names)) {
-      throw new InvalidInputError(`The name of the lock is ${shown(names)}. Expected a string or an array of strings.`);
+      throw new InvalidInputError(
+        `LockService: The name of the lock is ${shown(names)}. Expected a string or an array of strings.`,
+      );
     }
     const sorted = [...new Set(names as readonly string[])].sort();
     if (sorted.length === 0)
-      throw new InvalidInputError('The list of lock names is empty. Expected at least one name.');
+      throw new InvalidInputError('LockService: The list of lock names is empty. Expected at least one name.');
     for (const name of sorted) {
       // An invalid name must be refused before the first name is acquired.
       this.acquirer.keyOf(name);
@@ -258,7 +260,8 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
     for (const lock of this.context.getStore() ?? []) {
       if (!lock.held || !lock.names.includes(name)) continue;
       throw new InvalidInputError(
-        `Lock ${name} is held by the withLock() call that this code runs in. Pass the Lock object as an argument instead of acquiring the name again.`,
+        `Lock ${name} was not acquired: this code runs inside a withLock() call that holds it, and would wait for itself. Use the Lock ` +
+          'object that withLock() passes to the work.',
       );
     }
   }
@@ -271,8 +274,10 @@ function orThrow(result: Lock | Busy, names: Names, { waitMs, leaseMs }: Resolve
   const which = wanted.length > 1 ? `Lock ${result.name} (of ${wanted.join(', ')})` : `Lock ${result.name}`;
   throw new LockBusyError(
     result.lost
-      ? `${which} was acquired, but lost before all names were acquired: its lease (leaseMs: ${leaseMs} ms) ended, forceUnlock() took it, or Redis lost it.`
-      : `${which} was not acquired within waitMs (${waitMs} ms). LockService.status() shows whether it is held now.`,
+      ? `${which} was acquired, but lost before all names were acquired, so the work did not run. Its lease (${leaseMs} ms) ended, ` +
+          'forceUnlock() ended it, or Redis lost it. Try again, or raise leaseMs.'
+      : `${which} was not acquired within ${waitMs} ms (waitMs), because another holder has it, so the work did not run. Try again later, ` +
+          'or raise waitMs. LockService.status() shows the present holder.',
   );
 }
 

@@ -29,7 +29,8 @@ export class Shutdown {
         reject(
           new LostError(
             `The app is shutting down and no longer waits for the work under lock ${lock.names.join(', ')}: drainMs and abortGraceMs ` +
-              'are over. The work may still run, but its lock is being released, so another process may get it.',
+              'are over. The work may still run, but its lock is being released, so another process may get the lock. Let the work ' +
+              'stop when the signal of the lock is aborted, or raise drainMs.',
           ),
         );
       };

@@ -215,7 +215,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     await expect(other.locks.acquire(['of-c', 'of-b', 'of-a'], { waitMs: 1 })).rejects.toMatchObject({
       code: 'LOCK_BUSY',
       message:
-        'Lock of-b (of of-c, of-b, of-a) was not acquired within waitMs (1 ms). LockService.status() shows whether it is held now.',
+        'Lock of-b (of of-c, of-b, of-a) was not acquired within 1 ms (waitMs), because another holder has it, so the work did not run. Try again later, or raise waitMs. LockService.status() shows the present holder.',
     });
     await held.release();
   });
@@ -229,7 +229,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     await expect(waiting).rejects.toMatchObject({
       code: 'LOCK_BUSY',
       message:
-        'Lock lost-a (of lost-b, lost-a) was acquired, but lost before all names were acquired: its lease (leaseMs: 50000 ms) ended, forceUnlock() took it, or Redis lost it.',
+        'Lock lost-a (of lost-b, lost-a) was acquired, but lost before all names were acquired, so the work did not run. Its lease (50000 ms) ended, forceUnlock() ended it, or Redis lost it. Try again, or raise leaseMs.',
     });
     expect(await other.locks.status('lost-b')).toMatchObject({ held: false });
   });

@@ -19,7 +19,9 @@ describe('a lock of several names', () => {
   it('has their names, their fences, and the highest fence', () => {
     const { both } = open();
     expect([both.names, both.fence, both.fenceOf('a'), both.fenceOf('b')]).toEqual([['a', 'b'], 9, 9, 8]);
-    expect(() => both.fenceOf('c')).toThrow('The lock of a, b does not include the name "c".');
+    expect(() => both.fenceOf('c')).toThrow(
+      'fenceOf(): This lock has the names a, b, but not "c". Pass one of its names.',
+    );
   });
 
   it('is held while all of them are', () => {
@@ -28,7 +30,7 @@ describe('a lock of several names', () => {
     both.assertHeld();
     b.lease.loseBecause('it was taken');
     expect(both.held).toBe(false);
-    expect(() => both.assertHeld()).toThrow('Lock b (fence 8) is lost: it was taken.');
+    expect(() => both.assertHeld()).toThrow('Lock b (fencing token 8) is lost: it was taken.');
   });
 
   it('has one signal, which fires with the first that is lost', () => {

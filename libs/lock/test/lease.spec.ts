@@ -23,13 +23,17 @@ describe('the lease of a lock', () => {
   it('is lost at its end by the local clock, whether its timer or a caller notices it', async () => {
     const [noticed, looked] = [open(), open()];
     time.now += 2_999;
-    expect(() => looked.lease.assertHeld()).toThrow('Lock a (fence 7) is lost: the lease ended.');
+    expect(() => looked.lease.assertHeld()).toThrow('Lock a (fencing token 7) is lost: the lease ended.');
     time.now -= 2_999;
     await time.pass(2_999);
     expect(noticed.lease.signal.reason).toBeInstanceOf(LostError);
     expect(events.take()).toEqual([ended, ended]);
     expect([noticed.leases.all, looked.leases.all]).toEqual([[], []]);
-    expect(warnings).toEqual(Array(2).fill('Lock a was lost before its release: the lease ended.'));
+    expect(warnings).toEqual(
+      Array(2).fill(
+        'Lock a was lost before its release: the lease ended. Another process may have had the lock while the work ran.',
+      ),
+    );
   });
 
   it('is lost if a renewal finds none in Redis', async () => {
@@ -38,9 +42,13 @@ describe('the lease of a lock', () => {
     expect(renewals).toMatchObject([{ leaseMs: 3_000, deadlineMs: 1_000 }]);
     renewals[0]?.reply.resolve(false);
     await turn();
-    const reason = 'Redis had no lease of this holder at a renewal';
+    const reason = 'at a renewal, Redis had no lease of this holder any more';
     expect(events.take()).toEqual([['lockLost', { name: 'a', fence: 7, heldMs: 1_000, reason }]]);
-    expect([lease.held, leases.all, warnings]).toEqual([false, [], [`Lock a was lost before its release: ${reason}.`]]);
+    expect([lease.held, leases.all, warnings]).toEqual([
+      false,
+      [],
+      [`Lock a was lost before its release: ${reason}. Another process may have had the lock while the work ran.`],
+    ]);
   });
 
   it('reports a renewal that failed, and renews again', async () => {
@@ -63,7 +71,11 @@ describe('the lease of a lock', () => {
     lease.loseBecause('two');
     lease.revoke('three');
     expect(events.take()).toEqual([['lockLost', { name: 'a', fence: 7, heldMs: 5, reason: 'one' }]]);
-    expect([lease.held, leases.all, warnings]).toEqual([false, [], ['Lock a was lost before its release: one.']]);
+    expect([lease.held, leases.all, warnings]).toEqual([
+      false,
+      [],
+      ['Lock a was lost before its release: one. Another process may have had the lock while the work ran.'],
+    ]);
   });
 
   it('is logged in one line, whatever its name is', () => {
@@ -80,9 +92,9 @@ describe('the lease of a lock', () => {
     leases.logLoss('later', 'one');
     expect(warnings).toHaveLength(21);
     expect(warnings.slice(18)).toEqual([
-      'Lock n18 was lost before its release: one.',
-      'Lock n19 was lost before its release: one. Further lost locks are not logged for some seconds.',
-      'Lock later was lost before its release: one.',
+      'Lock n18 was lost before its release: one. Another process may have had the lock while the work ran.',
+      'Lock n19 was lost before its release: one. Another process may have had the lock while the work ran. Further lost locks are not logged for up to 10 s.',
+      'Lock later was lost before its release: one. Another process may have had the lock while the work ran.',
     ]);
   });
 
@@ -99,7 +111,9 @@ describe('the lease of a lock', () => {
     const { signal } = lease;
     const released = lease.release();
     expect([lease.held, lease.release() === released, leases.all]).toEqual([false, true, [lease]]);
-    expect(() => lease.assertHeld()).toThrow('Lock a is no longer held: its release has begun.');
+    expect(() => lease.assertHeld()).toThrow(
+      'Lock a is no longer held, because its release has begun. Write nothing more under it.',
+    );
     lease.loseBecause('late');
     lease.revoke('late');
     time.now += 3_001;
@@ -130,9 +144,11 @@ describe('the lease of a lock', () => {
     time.now += 2;
     releases[0]?.resolve('lost');
     expect(await released).toBe('lost');
-    const reason = 'Redis had no lease of this holder at the release';
+    const reason = 'at its release, Redis had no lease of this holder any more';
     expect(events.take()).toEqual([['lockLost', { name: 'a', fence: 7, heldMs: 2, reason }]]);
-    expect(warnings).toEqual([`Lock a was lost before its release: ${reason}.`]);
+    expect(warnings).toEqual([
+      `Lock a was lost before its release: ${reason}. Another process may have had the lock while the work ran.`,
+    ]);
   });
 
   it('counts as released if its release was sent again and another owner had the lock then', async () => {

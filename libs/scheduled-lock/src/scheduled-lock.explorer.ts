@@ -45,7 +45,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
     if (!lock) return undefined;
     const methods = this.seen.get(prototype) ?? new Set();
     if (methods.has(name)) {
-      return 'its class is provided twice (by two modules, or with an alias), so a job would fire each tick twice. Provide the class once.';
+      return 'its class is provided twice (by two modules, or with an alias), so Nest would fire the job twice at each scheduled time. Provide the class once.';
     }
     this.seen.set(prototype, methods.add(name));
     return undefined;

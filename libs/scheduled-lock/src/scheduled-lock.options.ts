@@ -75,7 +75,7 @@ export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedSch
       'namespace',
       namespace,
       /^[\w.-]{1,100}$/,
-      '1 to 100 letters, digits, ".", "_" or "-": a name of this app that no other app on its Redis has',
+      '1 to 100 letters, digits, ".", "_" or "-": a name of this app that no other app on the same Redis uses',
     ),
     node: resolveNode(options, checks),
     leaseMs: checks.integer('leaseMs', options.leaseMs ?? 30_000, 10),

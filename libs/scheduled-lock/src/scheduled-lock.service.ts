@@ -65,7 +65,10 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
    */
   assertHeld(): void {
     const run = this.ticks.current();
-    if (!run) throw new LostError('assertHeld() was called outside of a run of a job, so no lock is held.');
+    if (!run)
+      throw new LostError(
+        'ScheduledLockService.assertHeld() was called outside of a run of a job, so no lock is held. Call it in a method with @ScheduledLock().',
+      );
     run.assertHeld();
   }
 
@@ -86,7 +89,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     const found = this.jobs.named(name);
     if (found.job.kind.type === 'handler') {
       throw new SetupError(
-        `${name} is a handler of requests or messages, which runs when it is called. runNow() runs only scheduled jobs.`,
+        `ScheduledLockService.runNow: ${name} is a handler of requests or messages, and runNow() runs only scheduled jobs. Send it a ` +
+          'request or a message instead.',
       );
     }
     return this.ticks.run(found.job, 'free', workOf(found)) as Promise<RunNowResult>;

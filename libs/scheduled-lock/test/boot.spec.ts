@@ -209,9 +209,9 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
     }
     await refused(
       { providers: [Keyless] },
-      /^Keyless\.job: a job of @Timeout runs once .* Add @ScheduledLock\(\{ key \}\)/,
+      /^Keyless\.job: a job with @Timeout needs the option key, and runs once .* Add @ScheduledLock\(\{ key \}\)/,
     );
-    await refused({ providers: [OnInit] }, /^OnInit\.job: runOnInit runs the job when the app starts/);
+    await refused({ providers: [OnInit] }, /^OnInit\.job: runOnInit runs the job when each process starts/);
   });
 
   it('a name that is taken', async () => {

@@ -90,7 +90,7 @@ describe.each(versions)(
       expect(await one.runNow('once')).toEqual({ ran: true, status: 'ran', value: 'once' });
       await expect(one.runNow('fails')).rejects.toThrow('on purpose');
       await expect(one.runNow('unknown')).rejects.toThrow(
-        /This app has no job unknown\. Known jobs: daily, every, once, fails/,
+        /This app has no job named unknown\. Its jobs: daily, every, once, fails/,
       );
     });
 
@@ -257,6 +257,6 @@ it('runNow refuses handlers', async () => {
   }
   const { app } = await boot({ controllers: [Routes] }, { prefix: uniquePrefix() });
   await expect(app.get(ScheduledLockService).runNow('route')).rejects.toThrow(
-    /^route is a handler of requests or messages, which runs when it is called/,
+    /^ScheduledLockService\.runNow: route is a handler of requests or messages/,
   );
 });

@@ -120,7 +120,7 @@ describe('on HTTP handlers', () => {
     const booting = (controller: new () => unknown): Promise<Booted> =>
       boot({ controllers: [controller] }, { prefix: uniquePrefix() });
     await expect(booting(Unlocked)).rejects.toThrow(
-      /Unlocked\.go: neither this handler nor its class has the interceptor that locks it\. Add @UseInterceptors/,
+      /Unlocked\.go: the handler has @ScheduledLock\(\), but neither the handler nor its class has the interceptor that locks it\. Add @UseInterceptors/,
     );
   });
 
@@ -179,7 +179,7 @@ it('on RPC handlers a call that meets another gets an RpcException with the outc
   await expect(firstValueFrom(proxy.send('sum', [4]))).rejects.toMatchObject({
     statusCode: 409,
     reason: 'skipped-held',
-    message: 'Messages.sum did not run, because its lock is held.',
+    message: 'Messages.sum did not run, because another call of it is running and holds its lock. Try again later.',
   });
   gate.open();
   expect(await first).toBe(6);

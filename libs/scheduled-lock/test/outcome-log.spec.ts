@@ -56,17 +56,17 @@ describe('the outcomes of ticks', () => {
     const { record, take } = open();
     for (let i = 0; i < 2; i++) record(jobOf(), 'redis-error', { error });
     expect(take()).toEqual([
-      `warn Job report: the claim failed (${why}), so the job does not run this time. Further failures are not logged until a claim works again.`,
+      `warn Job report: Redis failed when this node tried to get the lock of the run (${why}), so the job does not run this time (onRedisError: 'skip'). Check Redis. Further failures are not logged until a call works again.`,
     ]);
   });
 
-  it('are logged when claims work again', () => {
+  it('are logged when Redis replies again', () => {
     const { record, take } = open();
     const [skips, runs] = [jobOf(), jobOf(CRON, { name: 'other', onRedisError: 'run' })];
     record(skips, 'redis-error');
     for (let i = 0; i < 3; i++) record(runs, 'redis-error');
     expect(take()[1]).toMatch(
-      /^warn Job other: the claim failed \(unknown error\), so the job runs without the lock this/,
+      /^warn Job other: Redis failed when this node tried to get the lock of the run \(unknown error\), so the job runs without the lock this/,
     );
     time.now += 5;
     for (let i = 0; i < 2; i++) {
@@ -74,28 +74,34 @@ describe('the outcomes of ticks', () => {
       record(runs, 'skipped-held');
     }
     expect(take()).toEqual([
-      'log Job report: claims work again. The job did not run once since 1970-01-01T00:00:01.000Z.',
-      'log Job other: claims work again. The job ran without the lock 3 times since 1970-01-01T00:00:01.000Z.',
+      'log Job report: Redis replies again. The job did not run once since 1970-01-01T00:00:01.000Z.',
+      'log Job other: Redis replies again. The job ran without the lock 3 times since 1970-01-01T00:00:01.000Z.',
     ]);
     record(skips, 'redis-error');
     expect(take()).toHaveLength(1);
   });
 
-  const stale = "away from Redis' time, so the tick is stale and does not run.";
-  const further = 'Further stale ticks are not logged until a tick is on time.';
+  const stale = "away from that time by Redis' clock.";
+  const further = 'Further stale runs are not logged until one is on time.';
 
   it.each([
-    [-61_000, 'The tick came 61000 ms late by the clock of this machine'],
-    [61_000, 'The tick came 61000 ms early by the clock of this machine'],
-    [-60_000, 'By the clock of this machine it is only 60000 ms away, so compare the two clocks'],
-    [60_000, 'By the clock of this machine it is only 60000 ms away, so compare the two clocks'],
+    [-61_000, 'By the clock of this machine it fired 61000 ms late, so check if this process was blocked'],
+    [61_000, 'By the clock of this machine it fired 61000 ms early, so check if this process was blocked'],
+    [
+      -60_000,
+      'By the clock of this machine it fired only 60000 ms away, so correct the clock of this machine or of Redis',
+    ],
+    [
+      60_000,
+      'By the clock of this machine it fired only 60000 ms away, so correct the clock of this machine or of Redis',
+    ],
   ])('are logged once when ticks begin to be stale (%i)', (awayMs, cause) => {
     const { record, take } = open();
     time.now = 100_000;
     const slot = time.now + awayMs;
     for (let i = 0; i < 2; i++) record(jobOf(), 'stale', { slot });
     expect(take()).toEqual([
-      `warn Job report: its tick of ${new Date(slot).toISOString()} is more than 60000 ms ${stale} ${cause}. ${further}`,
+      `warn Job report: the run scheduled at ${new Date(slot).toISOString()} is skipped on this node (status stale), because it fired more than 60000 ms ${stale} ${cause}. ${further}`,
     ]);
   });
 
@@ -112,8 +118,8 @@ describe('the outcomes of ticks', () => {
       record(other, 'ran');
     }
     expect(take()).toEqual([
-      'log Job report: its ticks are on time again. 1 tick was stale since 1970-01-01T00:00:01.000Z.',
-      'log Job other: its ticks are on time again. 2 ticks were stale since 1970-01-01T00:00:01.000Z.',
+      'log Job report: its scheduled runs are on time again. 1 run was stale and skipped since 1970-01-01T00:00:01.000Z.',
+      'log Job other: its scheduled runs are on time again. 2 runs were stale and skipped since 1970-01-01T00:00:01.000Z.',
     ]);
   });
 });

@@ -48,7 +48,7 @@ describe('a run', () => {
       const run = new Run('report', 80, lease);
       expect(run.lost).toBe(false);
       run.stop();
-      expect(run.signal.reason).toMatchObject({ message: 'The app is shutting down.' });
+      expect(run.signal.reason).toMatchObject({ message: 'This app is shutting down, so job report must end now.' });
       expect([run.lost, lease?.held ?? true]).toEqual([true, true]);
     }
   });

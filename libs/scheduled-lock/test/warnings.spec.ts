@@ -31,15 +31,17 @@ it('the first tick that Redis fails is logged, and how many there were once Redi
   proxy.refuse();
   for (let i = 0; i < 3; i++) await Promise.all([tick(jobs, 'skips'), tick(jobs, 'runs')]);
   const warned = (name: string, how: RegExp): unknown =>
-    expect.stringMatching(new RegExp(`^warn Job ${name}: the claim failed \\([A-Z_]+\\), so the job ${how.source}`));
+    expect.stringMatching(
+      new RegExp(`^warn Job ${name}: Redis failed when .* of the run \\([A-Z_]+\\), so the job ${how.source}`),
+    );
   expect([...lines.ours].sort()).toEqual([warned('runs', /runs without the lock/), warned('skips', /does not run/)]);
   lines.clear();
   proxy.pass();
   await eventually(async () => {
     await Promise.all([tick(jobs, 'skips'), tick(jobs, 'runs')]);
     expect([...lines.ours].sort()).toEqual([
-      expect.stringMatching(/^log Job runs: claims work again\. The job ran without the lock \d+ times since \d{4}-/),
-      expect.stringMatching(/^log Job skips: claims work again\. The job did not run \d+ times since \d{4}-/),
+      expect.stringMatching(/^log Job runs: Redis replies again\. The job ran without the lock \d+ times since \d{4}-/),
+      expect.stringMatching(/^log Job skips: Redis replies again\. The job did not run \d+ times since \d{4}-/),
     ]);
   });
   lines.clear();
@@ -63,7 +65,7 @@ it('the first stale tick is logged with its cause, and how many there were once 
   const about = lines.ours.filter((line) => !line.includes('by hand'));
   expect(about).toEqual([
     expect.stringMatching(
-      /^warn Job ahead: its tick of \d{4}-\S+Z is more than 5000 ms away from Redis' time, so .* does not run\. The tick came \d+ ms (late|early) by the clock of this machine\. /,
+      /^warn Job ahead: the run scheduled at \d{4}-\S+Z is skipped on this node \(status stale\), because it fired more than 5000 ms away .* By the clock of this machine it fired \d+ ms (late|early), so check /,
     ),
   ]);
   lines.clear();
@@ -72,7 +74,9 @@ it('the first stale tick is logged with its cause, and how many there were once 
   job.setTime(new CronTime(new Date()));
   await tick(app.get(Jobs), 'ahead');
   expect(lines.ours.filter((line) => !line.includes('by hand'))).toEqual([
-    expect.stringMatching(/^log Job ahead: its ticks are on time again\. 3 ticks were stale since \d{4}-/),
+    expect.stringMatching(
+      /^log Job ahead: its scheduled runs are on time again\. 3 runs were stale and skipped since \d{4}-/,
+    ),
   ]);
 });
 
@@ -88,6 +92,6 @@ it('a catch-up or a run by hand does not end a series of stale ticks', () => {
   expect(lines).toHaveLength(1);
   log.record(job, { mode: 'tick', status: 'ran', slot: Date.now() }, true);
   expect(lines.slice(1)).toEqual([
-    expect.stringMatching(/^Job j: its ticks are on time again\. 1 tick was stale since /),
+    expect.stringMatching(/^Job j: its scheduled runs are on time again\. 1 run was stale and skipped since /),
   ]);
 });

@@ -159,7 +159,8 @@ export class Acquirer {
       this.runInBackground(calls.release());
       const what = `Lock ${name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${replicasTimeoutMs} ms)`;
       throw new NotReplicatedError(
-        `${what}, so it is released, at the latest when its lease ends.`,
+        `${what}, so the lock was not acquired and the work did not run. Try again, and check that the replicas are connected and ` +
+          'do not lag.',
         'claim',
         copies,
         replicas,
@@ -207,7 +208,7 @@ export class Acquirer {
 }
 
 function closedError(): ClosedError {
-  return new ClosedError('No lock was acquired, because the app is shutting down.');
+  return new ClosedError('LockService: No lock was acquired, because this app is shutting down. The work did not run.');
 }
 
 export interface AcquireReply {

@@ -30,8 +30,8 @@ export interface LeasePort {
 const checks = new Checks('Lock.extend');
 
 const ENDED = 'the lease ended';
-const GONE = 'Redis had no lease of this holder at a renewal';
-/** At most this many lost locks are logged within `LOG_MS`. */
+const GONE = 'at a renewal, Redis had no lease of this holder any more';
+/** Maximum number of lost locks that are logged within `LOG_MS`. */
 const LOGGED = 20;
 const LOG_MS = 10_000;
 
@@ -65,7 +65,10 @@ export class LockLease extends Lease {
   }
 
   override lossOf(cause: LossCause): LostError {
-    if (cause === 'settled') return new LostError(`Lock ${this.name} is no longer held: its release has begun.`);
+    if (cause === 'settled')
+      return new LostError(
+        `Lock ${this.name} is no longer held, because its release has begun. Write nothing more under it.`,
+      );
     return this.because(cause === 'redis' ? GONE : ENDED);
   }
 
@@ -114,7 +117,8 @@ export class LockLease extends Lease {
   private because(reason: string): LostError {
     this.lossReason = reason;
     return new LostError(
-      `Lock ${this.name} (fence ${this.fence}) is lost: ${reason}. Another process may have it, so stop the work under it.`,
+      `Lock ${this.name} (fencing token ${this.fence}) is lost: ${reason}. Another process may hold the lock now, so stop the work ` +
+        'under it, and write nothing more.',
     );
   }
 
@@ -143,7 +147,7 @@ export class LockLease extends Lease {
       events.lockReleased.publish(() => this.summary, this.leases.registry);
       return released;
     }
-    const reason = 'Redis had no lease of this holder at the release';
+    const reason = 'at its release, Redis had no lease of this holder any more';
     events.lockLost.publish(() => ({ ...this.summary, reason }), this.leases.registry);
     this.leases.logLoss(this.name, reason);
     return released;
@@ -181,8 +185,12 @@ export class LockLeases extends LeaseBook<LockLease> {
     }
     this.logged += 1;
     if (this.logged > LOGGED) return;
-    const last = this.logged === LOGGED ? ' Further lost locks are not logged for some seconds.' : '';
-    this.logger.warn(oneLine(`Lock ${name} was lost before its release: ${reason}.${last}`));
+    const last = this.logged === LOGGED ? ' Further lost locks are not logged for up to 10 s.' : '';
+    this.logger.warn(
+      oneLine(
+        `Lock ${name} was lost before its release: ${reason}. Another process may have had the lock while the work ran.${last}`,
+      ),
+    );
   }
 }
 
@@ -215,7 +223,10 @@ export class HeldLock implements Lock {
 
   fenceOf(name: string): number {
     const lease = this.leases.find((one) => one.name === name);
-    if (!lease) throw new LostError(`The lock of ${this.names.join(', ')} does not include the name ${shown(name)}.`);
+    if (!lease)
+      throw new LostError(
+        `fenceOf(): This lock has the names ${this.names.join(', ')}, but not ${shown(name)}. Pass one of its names.`,
+      );
     return lease.fence;
   }
 
@@ -261,6 +272,7 @@ export async function releaseAndReport(lock: Lock): Promise<Released> {
 
 export function lostDuringWork(lock: Lock): LostError {
   return new LostError(
-    `Lock ${lock.names.join(', ')} was lost before its release, so the work may have continued without it.`,
+    `Lock ${lock.names.join(', ')} was lost before its release, so a part of the work may have run without the lock, at the same time ` +
+      'as that of another process. Check what the work wrote, or raise leaseMs.',
   );
 }

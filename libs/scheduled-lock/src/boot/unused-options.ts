@@ -5,8 +5,12 @@ import type { ScheduledLockOptions } from '../scheduled-lock.types';
 
 /** Options that have an effect only for some kinds of jobs: the kinds, and the reason. */
 const ONLY_FOR: readonly (readonly [option: keyof ScheduledLockOptions, kinds: readonly string[], why: string])[] = [
-  ['key', ['timeout'], 'Only a job of @Timeout has a key.'],
-  ['catchUpWithinMs', ['cron', 'interval'], 'A job of @Timeout and a handler have no slots to catch up.'],
+  ['key', ['timeout'], 'Only a job with @Timeout uses the option key.'],
+  [
+    'catchUpWithinMs',
+    ['cron', 'interval'],
+    'Only jobs with @Cron or @Interval can catch up a missed run, not those with @Timeout, and not handlers.',
+  ],
 ];
 
 /**
@@ -33,12 +37,12 @@ export function refuseDeadOptions(
   }
   const { leaseMs, lockAtLeastForMs, catchUpWithinMs } = options;
   if (lockAtLeastForMs > leaseMs) {
-    refuse(`lockAtLeastForMs is ${lockAtLeastForMs}. Expected at most leaseMs (${leaseMs}).`);
+    refuse(`lockAtLeastForMs is ${lockAtLeastForMs} ms. Expected at most leaseMs, which is ${leaseMs} ms.`);
   }
   if (catchUpWithinMs > 0 && catchUpWithinMs <= leaseMs) {
     refuse(
-      `catchUpWithinMs is ${catchUpWithinMs}. Expected 0, or more than leaseMs (${leaseMs}), because a run that died keeps its lock ` +
-        'for leaseMs. At least twice leaseMs is best.',
+      `catchUpWithinMs is ${catchUpWithinMs} ms. Expected 0, or more than leaseMs (${leaseMs} ms): after a crash, the lock of the run ` +
+        'stays held for leaseMs. We recommend at least twice leaseMs.',
     );
   }
 }

@@ -22,7 +22,7 @@ export function problemOf(candidate: Candidate, schedulers: number): string | un
       );
     }
     if (!named || !scheduled) return undefined;
-    return 'another decorator or an override replaced the method that @ScheduledLock() locks. Put @ScheduledLock() on the method that is scheduled.';
+    return 'another decorator or an override replaced the method that @ScheduledLock() locks, so the job would run without a lock. Put @ScheduledLock() on the method that is scheduled.';
   }
   if (scheduled) return schedulingProblem(candidate, schedulers) ?? scopeProblem(candidate);
   if (!handler) {
@@ -32,7 +32,7 @@ export function problemOf(candidate: Candidate, schedulers: number): string | un
     );
   }
   if (!intercepted) {
-    return 'neither this handler nor its class has the interceptor that locks it. Add @UseInterceptors(ScheduledLockInterceptor).';
+    return 'the handler has @ScheduledLock(), but neither the handler nor its class has the interceptor that locks it. Add @UseInterceptors(ScheduledLockInterceptor).';
   }
   return undefined;
 }
@@ -48,13 +48,13 @@ function schedulingProblem({ lock, method }: Candidate, schedulers: number): str
     return `ScheduleModule.forRoot() is imported ${schedulers} times, so each tick would fire ${schedulers} times. Import it once.`;
   }
   if (lock && hasTwoSchedulers(method, lock.original)) {
-    return 'the method has two decorators of @nestjs/schedule, and Nest would use only one of them. Split the method.';
+    return 'the method has two decorators of @nestjs/schedule, and Nest would use only one of them. Give each schedule a method of its own.';
   }
   if (cronOptions(method)?.runOnInit) {
-    return 'runOnInit runs the job when the app starts and not at a scheduled instant, so that run has no slot. Leave runOnInit out.';
+    return 'runOnInit runs the job when each process starts and not at a scheduled time, so the nodes cannot agree which one runs it. Leave runOnInit out.';
   }
   if (isTimeout(method) && lock?.options.key === undefined) {
-    return 'a job of @Timeout runs once for each key. Add @ScheduledLock({ key }) with a text that changes when the job must run again, such as the version of the app.';
+    return 'a job with @Timeout needs the option key, and runs once for each key. Add @ScheduledLock({ key }) with a text that changes when the job must run again, such as the version of the app.';
   }
   return undefined;
 }

@@ -11,7 +11,9 @@ import { rpcException } from '../../../internal/src';
 export function refusalFor(type: string, where: string, reason: string): Error {
   const held = reason === 'skipped-held';
   const statusCode = held ? HttpStatus.CONFLICT : HttpStatus.SERVICE_UNAVAILABLE;
-  const message = `${where} did not run${held ? ', because its lock is held' : ''}.`;
+  const message = held
+    ? `${where} did not run, because another call of it is running and holds its lock. Try again later.`
+    : `${where} did not run (${reason}). Try again later.`;
   const body = { status: 'error', statusCode, message, reason };
   return type === 'rpc' ? rpcException(body) : new HttpException(body, statusCode);
 }

@@ -19,7 +19,7 @@ export class JobRegistry {
     const { name } = job.options;
     if (this.byName.has(name)) {
       throw new SetupError(
-        `${instance.constructor.name}.${method}: another job has the name ${name} already. Give one of the two jobs another name.`,
+        `${instance.constructor.name}.${method}: another job has the name ${name} already. Set the option name of one of the two jobs.`,
       );
     }
     this.byName.set(name, added);
@@ -30,7 +30,7 @@ export class JobRegistry {
     const job = this.byName.get(name);
     if (job) return job;
     throw new SetupError(
-      `This app has no job ${name}. Known jobs: ${this.names.join(', ') || 'none. Jobs are known once the app is initialised (app.init() or app.listen())'}.`,
+      `ScheduledLockService: This app has no job named ${name}. Its jobs: ${this.names.join(', ') || 'none. Jobs are known once the app is initialised (app.init() or app.listen())'}.`,
     );
   }
 }

@@ -96,7 +96,8 @@ export class LiveCron {
       }
     }
     throw new SetupError(
-      'The SchedulerRegistry has no cron job, so the slot of this call is unknown. Call the method after the app has started and before it shuts down.',
+      '@ScheduledLock: The job did not run, because its scheduled time is unknown: the SchedulerRegistry of @nestjs/schedule has no ' +
+        'cron job. Call the method after the app has started and before it shuts down.',
     );
   }
 }

@@ -83,7 +83,8 @@ export class Claims {
     const { result, replicas: copies } = await this.registry.runAndWait(claimRun, input, waits);
     if (result.status !== 'ran' || copies >= replicas) return result;
     throw new NotReplicatedError(
-      `The claim of job ${options.name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${timeoutMs} ms), so it is not used.`,
+      `Job ${options.name}: The claim of this run reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${timeoutMs} ms), ` +
+        'so the run is not protected by a lock. Check that the replicas are connected and do not lag.',
       'claim',
       copies,
       replicas,

@@ -58,7 +58,8 @@ export class OutcomeLog {
     const why = error instanceof LuanestError ? error.code : error instanceof Error ? error.name : 'unknown error';
     const what = onRedisError === 'run' ? 'runs without the lock' : 'does not run';
     this.logger.warn(
-      `Job ${name}: the claim failed (${why}), so the job ${what} this time. Further failures are not logged until a claim works again.`,
+      `Job ${name}: Redis failed when this node tried to get the lock of the run (${why}), so the job ${what} this time (onRedisError: ` +
+        `'${onRedisError}'). Check Redis. Further failures are not logged until a call works again.`,
     );
   }
 
@@ -67,7 +68,7 @@ export class OutcomeLog {
     if (failed && this.failing.delete(name)) {
       const what = onRedisError === 'run' ? 'ran without the lock' : 'did not run';
       const times = failed.ticks === 1 ? 'once' : `${failed.ticks} times`;
-      this.logger.log(`Job ${name}: claims work again. The job ${what} ${times} since ${at(failed.sinceMs)}.`);
+      this.logger.log(`Job ${name}: Redis replies again. The job ${what} ${times} since ${at(failed.sinceMs)}.`);
     }
     if (status === 'stale') {
       const { staleAfterMs } = this.options;
@@ -75,11 +76,12 @@ export class OutcomeLog {
       const lateMs = time.nowMs() - slot;
       const cause =
         Math.abs(lateMs) > staleAfterMs
-          ? `The tick came ${Math.abs(lateMs)} ms ${lateMs > 0 ? 'late' : 'early'} by the clock of this machine`
-          : `By the clock of this machine it is only ${Math.abs(lateMs)} ms away, so compare the two clocks`;
+          ? `By the clock of this machine it fired ${Math.abs(lateMs)} ms ${lateMs > 0 ? 'late' : 'early'}, so check if this process was blocked`
+          : `By the clock of this machine it fired only ${Math.abs(lateMs)} ms away, so correct the clock of this machine or of Redis`;
       this.logger.warn(
-        `Job ${name}: its tick of ${at(slot)} is more than ${staleAfterMs} ms away from Redis' time, so the tick is stale ` +
-          `and does not run. ${cause}. Further stale ticks are not logged until a tick is on time.`,
+        `Job ${name}: the run scheduled at ${at(slot)} is skipped on this node (status stale), because it fired more than ` +
+          `${staleAfterMs} ms away from that time by Redis' clock. ${cause}. Further stale runs are not logged until one is ` +
+          'on time.',
       );
       return;
     }
@@ -89,7 +91,7 @@ export class OutcomeLog {
     this.stale.delete(name);
     const were = late.ticks === 1 ? 'was' : 'were';
     this.logger.log(
-      `Job ${name}: its ticks are on time again. ${countOf(late)} ${were} stale since ${at(late.sinceMs)}.`,
+      `Job ${name}: its scheduled runs are on time again. ${countOf(late)} ${were} stale and skipped since ${at(late.sinceMs)}.`,
     );
   }
 }
@@ -102,5 +104,5 @@ function begins(streaks: Map<string, Streak>, name: string): boolean {
   return !known;
 }
 
-const countOf = ({ ticks }: Streak): string => (ticks === 1 ? '1 tick' : `${ticks} ticks`);
+const countOf = ({ ticks }: Streak): string => (ticks === 1 ? '1 run' : `${ticks} runs`);
 const at = (ms: number): string => new Date(ms).toISOString();

@@ -32,11 +32,13 @@ export class Run implements ScheduledRun {
 
   assertHeld(): void {
     if (this.lease) return this.lease.assertHeld();
-    throw new LostError(`Job ${this.name} runs without its lock, because its claim failed and onRedisError is 'run'.`);
+    throw new LostError(
+      `Job ${this.name} runs without its lock, because Redis failed when the run began and onRedisError is 'run'. Other nodes may run it, too.`,
+    );
   }
 
   /** Aborts the AbortSignal of the run. The lease stays until it is released. */
   stop(): void {
-    this.stopping.abort(new Error('The app is shutting down.'));
+    this.stopping.abort(new Error(`This app is shutting down, so job ${this.name} must end now.`));
   }
 }
