@@ -187,10 +187,11 @@ describe('while Redis is down', () => {
     expect(lines).toHaveLength(count);
     expect(lines[0]).toBe(
       'Redis is unavailable: 127.0.0.1:1 is not connected (connect ECONNREFUSED 127.0.0.1:1). Start Redis, or correct the address in ' +
-        'ScriptRegistryModule.forRoot(). The app boots without it. A module that reads from Redis at boot waits for it first, for ' +
+        'ScriptRegistryModule.forRoot(). The app boots without Redis. Modules that read from Redis at boot first wait for it, for ' +
         'up to 300 ms.',
     );
-    if (count > 1) expect(lines[1]).toMatch(/^Queue default: The number of partitions \(1\) was not checked/);
+    if (count > 1)
+      expect(lines[1]).toMatch(/^Queue default: Redis did not reply, so the option partitions \(1\) was not compared/);
   });
 
   it.each(['best-effort', 'required'] as const)(
@@ -211,7 +212,7 @@ describe('while Redis is down', () => {
       );
       expect(lines[0]).toMatch(
         preload === 'required'
-          ? / for up to 1500 ms, then its boot fails, because preload is 'required'\.$/
+          ? / for up to 1500 ms, then the boot fails, because preload is 'required'\.$/
           : / up to 300 ms\.$/,
       );
       timeout.restore();
@@ -293,7 +294,7 @@ describe('what is set up, but has no effect', () => {
   it('a handler of tasks whose class is not a provider', async () => {
     expect(await warningsOf({ imports: [DelayedTaskModule.forRoot()] })).toEqual([
       'No provider of this app has @DelayedTask(), but Tasks.expire has it. Add the class to the providers of a module, or its ' +
-        'handlers are never called. If this process only schedules tasks, set work: false.',
+        'handlers are never called. If this process should only schedule tasks, set work: false in DelayedTaskModule.forRoot().',
     ]);
   });
 

@@ -39,7 +39,7 @@ export class DelayedTaskExplorer implements OnModuleInit {
     const forgotten = count > 0 || this.options.work === false ? [] : forgottenHandlers(this.discovery, '@DelayedTask');
     if (forgotten.length === 0) return;
     new Logger('DelayedTask').warn(
-      `${forgottenText('@DelayedTask', forgotten)} If this process only schedules tasks, set work: false.`,
+      `${forgottenText('@DelayedTask', forgotten)} If this process should only schedule tasks, set work: false in DelayedTaskModule.forRoot().`,
     );
   }
 

@@ -143,7 +143,9 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
   const given = options.queues === undefined ? {} : checks.object('queues', options.queues);
   const queues = Object.entries(given).map(([name, queue]) => {
     if (checkQueue(checks, 'a name in queues', name) === namespace) {
-      throw checks.error(`queues has ${shown(name)}, which is the name of the first queue, see namespace. Rename one.`);
+      throw checks.error(
+        `The option queues has a queue ${shown(name)}, but this is the name of the first queue (namespace, by default "default"). Rename one of the two.`,
+      );
     }
     const where = new Checks(`DelayedTaskModule: queue ${name}`);
     const { concurrency, partitions, startLimit, groupLimits, work, broadcastEvents } = where.options(
@@ -192,7 +194,7 @@ function checkGroupLimits(
   const inside = where.in('groupLimits');
   const { concurrency, rate } = inside.options('', given, { concurrency: true, rate: true });
   if (concurrency === undefined && rate === undefined) {
-    throw where.error('groupLimits has neither concurrency nor rate. Give one of them, or leave groupLimits out.');
+    throw where.error('groupLimits has neither concurrency nor rate. Set one of the two, or leave groupLimits out.');
   }
   return Object.freeze({
     ...(concurrency !== undefined && { concurrency: inside.integer('concurrency', concurrency, partitions, 1_000) }),

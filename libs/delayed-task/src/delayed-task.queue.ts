@@ -29,7 +29,7 @@ export function queueOf(task: unknown, { queue }: { readonly queue?: string }): 
   const own = (task as TaskDefinition | undefined)?.queue;
   if (own !== undefined && queue !== undefined && own !== queue) {
     throw taskInput.error(
-      `queue is ${shown(queue)}, but the definition of the task names ${shown(own)}. Leave it out.`,
+      `The option queue is ${shown(queue)}, but the definition of the task has the queue ${shown(own)}. Leave the option out.`,
     );
   }
   return own ?? queue;
@@ -373,7 +373,7 @@ export class DelayedTaskQueue {
     const { namespace } = this.parts.options;
     if (queue === undefined || queue === namespace) return this.parts;
     throw taskInput.error(
-      `The task is of queue ${shown(queue)}, and this is queue ${shown(namespace)}. Call DelayedTaskService, or its queue(name).`,
+      `The task belongs to queue ${shown(queue)}, but this object is queue ${shown(namespace)}. Call DelayedTaskService.queue(${shown(queue)}).`,
     );
   }
 
@@ -385,7 +385,9 @@ export class DelayedTaskQueue {
       first ??= parts;
       if (parts === first) continue;
       const names = [first, parts].map(({ options }) => shown(options.namespace));
-      throw taskInput.error(`tasks are of the queues ${names.join(' and ')}. Call scheduleMany for each queue.`);
+      throw taskInput.error(
+        `The tasks belong to several queues, ${names.join(' and ')}, so none was scheduled. Call scheduleMany once for each queue.`,
+      );
     }
     return first ?? this.parts;
   }

@@ -119,7 +119,7 @@ export class DelayedTaskService
     const found = this.queues.get(name);
     if (found) return found;
     throw taskInput.error(
-      `There is no queue ${shown(name)}. Queues of the module: ${[...this.queues.keys()].join(', ')}. Add it to the option queues.`,
+      `DelayedTaskModule has no queue ${shown(name)}. Its queues: ${[...this.queues.keys()].join(', ')}. Add the queue to the option queues.`,
     );
   }
 }

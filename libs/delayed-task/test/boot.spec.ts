@@ -133,7 +133,7 @@ describe('boot refuses', () => {
     const app = await boot({}, { partitions: 3 }, prefix);
     await app.get(DelayedTaskService).schedule('t', null, { delayMs: 60_000 });
     await expect(boot({}, { partitions: 4 }, prefix)).rejects.toMatchObject(
-      refusal(/partitions is 4, but queue \S+ was created with 3\./),
+      refusal(/partitions is 4, but queue \S+ was created with 3 partitions/),
     );
     await boot({}, { partitions: 3 }, prefix);
   });

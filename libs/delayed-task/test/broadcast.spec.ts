@@ -236,7 +236,7 @@ describe.each(few(servers))('the events of all processes on %s', (_, client, par
     }
     await eventually(() => expect(errors).toHaveBeenCalled());
     expect(errors.mock.calls.map(([line]) => String(line))).toEqual([
-      'Queue default: a listener of onEvents failed: TypeError. It gets the next events.',
+      'Queue default: a listener of onEvents threw an error: TypeError. It still gets the next events. Handle errors in the listener.',
     ]);
   });
 
@@ -379,7 +379,7 @@ describe('events on a server of their own', () => {
     await eventually(() => expect(of('b')).toEqual(['done']));
     expect(all).toHaveLength(2);
     expect(warnings.mock.calls.map(([line]) => String(line)).filter((line) => line.includes('events'))).toEqual([
-      expect.stringMatching(/^Queue default: events were not sent to other processes, and are dropped\. .*SPUBLISH/),
+      expect.stringMatching(/^Queue default: A call to Redis failed, so events of tasks did not reach .*SPUBLISH/),
     ]);
   });
 
@@ -393,7 +393,7 @@ describe('events on a server of their own', () => {
     const deaf = await open({ work: false }, 'mute');
     await expect(deaf.tasks.onEvents(() => undefined)).rejects.toMatchObject({
       code: 'NOT_SENT',
-      message: expect.stringMatching(/^Not subscribed to the channel: .*permissions/) as string,
+      message: expect.stringMatching(/^ScriptRegistry could not subscribe to the channel: .*permissions/) as string,
     });
   });
 

@@ -51,7 +51,9 @@ describe('defineTask', () => {
   it('refuses to read a task of another name', async () => {
     await bench.tasks.schedule('one', null, { id: 'one', delayMs: 60_000 });
     await expect(bench.tasks.get('one', defineTask({ name: 'other' }))).rejects.toThrow(
-      new InvalidInputError('DelayedTaskService: The task with this id has the name "one". Expected "other".'),
+      new InvalidInputError(
+        `DelayedTaskService: The task with this id has the name "one", but the call expects a task named "other". Pass the definition of the task's name, or another id.`,
+      ),
     );
   });
 

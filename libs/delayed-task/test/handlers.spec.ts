@@ -40,7 +40,7 @@ const failures: [string, TaskHandler, RegExp][] = [
   ['rejects with no error', () => Promise.reject('nothing\nbut text'), /^thrown: nothing but text$/],
   ['rejects with what cannot be shown', () => Promise.reject(Object.create(null) as Error), /cannot be shown/],
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
-  ['rejects with a proxy that throws', () => Promise.reject(hostile), /cannot be shown/],
+  ['rejects with a proxy that throws', () => Promise.reject(hostile), /throws when it is read/],
   ['hangs', () => new Promise(() => undefined), /^TimeoutError: .*did not end within \d+ ms/],
   ['gives an Observable that fails', () => throwError(() => new Error('torn')), /^Error: torn$/],
   ['is a thenable that never answers', () => ({ then() {} }), /^TimeoutError/],
@@ -138,7 +138,7 @@ describe('a handler', () => {
       expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] });
       const lines = warnings.mock.calls.map(([line]) => String(line));
       expect(lines).toEqual([
-        expect.stringMatching(/^Queue default: the result of task "odd" \(id "[bc]"\) was not kept: /),
+        expect.stringMatching(/^Queue default: the result of task "odd" \(id "[bc]"\) was not stored: /),
       ]);
       warnings.mockRestore();
     },

@@ -112,7 +112,7 @@ it('a task whose worker died in its last attempt is named by an event and a log 
     expect(buried.events).toEqual([{ namespace: 'default', count: 1, tasks: [{ id: 'a', name: 't', attempt: 3 }] }]),
   );
   expect(errors.mock.calls.map(([line]) => String(line))).toEqual([
-    'Queue default: task "t" (id "a") is a dead letter after attempt 3 of 3: its lease ended, for example because the worker died, stood still or could not reach Redis. It runs again only if you replay the dead letter.',
+    'Queue default: task "t" (id "a") is a dead letter after attempt 3 of 3: its lease ended, for example because the worker died, was blocked or could not reach Redis. It runs again only if you replay the dead letter.',
   ]);
   errors.mockRestore();
   buried.stop();

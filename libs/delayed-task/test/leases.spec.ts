@@ -84,7 +84,7 @@ describe('the leases of a worker', () => {
     await answer(registry, { done: 0, lost: ['a', 'b'] });
     expect([a.over, b.over, b.signal.aborted]).toEqual([true, false, false]);
     expect(a.signal.reason).toMatchObject({ code: 'LOST' });
-    expect((a.signal.reason as Error).message).toMatch(/^The lease is gone/);
+    expect((a.signal.reason as Error).message).toMatch(/^This worker no longer has the task/);
     await time.pass(1_000);
     expect(registry.calls.slice(1)).toMatchObject([{ args: { pairs: ['b', 't-b'] } }]);
   });
@@ -96,7 +96,7 @@ describe('the leases of a worker', () => {
     expect(a.signal.aborted).toBe(false);
     await time.pass(50);
     expect(a.signal.reason).toMatchObject({ code: 'LOST' });
-    expect((a.signal.reason as Error).message).toMatch(/^The lease has ended/);
+    expect((a.signal.reason as Error).message).toMatch(/^The lease of this task has ended/);
     await fail(registry, new Error('no reply'));
     await time.pass(100);
     expect(registry.calls.slice(1)).toMatchObject([{ args: { pairs: ['a', 't-a'] } }]);

@@ -107,6 +107,8 @@ describe.each(few(servers))('an operationId on %s', (_, client, partitions) => {
   it('belongs to a call of schedule', async () => {
     const { tasks } = await open({ work: false });
     const many = [{ name: 't', operationId: 'x' }];
-    await expect(tasks.scheduleMany(many)).rejects.toThrow('tasks[0] has operationId. Call schedule for each task.');
+    await expect(tasks.scheduleMany(many)).rejects.toThrow(
+      'tasks[0] has operationId, which scheduleMany does not support. Call schedule for this task.',
+    );
   });
 });

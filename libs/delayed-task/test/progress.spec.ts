@@ -81,9 +81,9 @@ describe.each(few(servers))('the progress of a task on %s', (_, client, partitio
     await report('x'.repeat(4_094));
     await expect(report('x'.repeat(4_095))).rejects.toMatchObject({
       code: 'TASK_TOO_LARGE',
-      message: 'The progress has 4097 bytes as JSON. The limit is 4096.',
+      message: 'The progress of the task has 4097 bytes as JSON. At most 4096 bytes are allowed.',
     });
-    await expect(report(undefined)).rejects.toThrow('The progress is undefined');
+    await expect(report(undefined)).rejects.toThrow('The progress of the task is undefined');
     await bench.tasks.cancel('a', { evenRunning: true });
     await bench.tasks.schedule('other', null, { id: 'a' });
     await expect(report(1)).rejects.toMatchObject({ code: 'LOST' });

@@ -128,22 +128,30 @@ describe.each(few(servers))('queues on %s', (_, client, partitions) => {
   });
 
   it.each<[string, (bench: Bench) => unknown, string]>([
-    ['an unknown queue', ({ tasks }) => tasks.schedule('t', null, { queue: 'slo' }), 'There is no queue "slo"'],
-    ['an unknown queue to look at', ({ tasks }) => tasks.queue('slo'), 'Queues of the module: default, slow, quiet'],
+    [
+      'an unknown queue',
+      ({ tasks }) => tasks.schedule('t', null, { queue: 'slo' }),
+      'DelayedTaskModule has no queue "slo"',
+    ],
+    [
+      'an unknown queue to look at',
+      ({ tasks }) => tasks.queue('slo'),
+      'Its queues: default, slow, quiet. Add the queue',
+    ],
     [
       'a definition of another queue',
       ({ tasks }) => tasks.queue('quiet').schedule(pdf, { page: 1 }),
-      'The task is of queue "slow", and this is queue "quiet". Call DelayedTaskService, or its queue(name).',
+      'The task belongs to queue "slow", but this object is queue "quiet". Call DelayedTaskService.queue("slow").',
     ],
     [
       'two queues for one task',
       ({ tasks }) => tasks.schedule(pdf, { page: 1 }, { queue: 'quiet' }),
-      'queue is "quiet", but the definition of the task names "slow"',
+      'The option queue is "quiet", but the definition of the task has the queue "slow"',
     ],
     [
       'two queues in one call',
       ({ tasks }) => tasks.scheduleMany([{ name: 'a' }, { task: pdf, payload: { page: 1 } }]),
-      'tasks are of the queues "default" and "slow"',
+      'The tasks belong to several queues, "default" and "slow", so none was scheduled.',
     ],
   ])('refuse %s, and nothing is written', async (__, call, message) => {
     const bench = await open();
@@ -161,7 +169,7 @@ describe('options of queues', () => {
   it.each<[object, string]>([
     [{ queues: [] }, 'queues is an array'],
     [{ queues: { 'a b': {} } }, 'a name in queues is "a b"'],
-    [{ queues: { default: {} } }, 'queues has "default", which is the name of the first queue'],
+    [{ queues: { default: {} } }, 'The option queues has a queue "default", but this is the name of the first queue'],
     [{ queues: { a: { leaseMs: 1 } } }, 'queue a: There is no option "leaseMs"'],
     [{ queues: { a: { concurrency: 0 } } }, 'queue a: concurrency is 0'],
     [{ queues: { a: { partitions: 257 } } }, 'queue a: partitions is 257'],
@@ -229,7 +237,7 @@ describe('@DelayedTask', () => {
       }
     }
     await expect(boot(Mistaken)).rejects.toThrow(
-      /Mistaken\.zip.*DelayedTaskModule has no queue "slwo"\. Its queues: default, slow\. Add it to queues\./,
+      /Mistaken\.zip.*DelayedTaskModule has no queue "slwo"\. Its queues: default, slow\. Add the queue to the option queues\./,
     );
   });
 });

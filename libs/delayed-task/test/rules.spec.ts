@@ -37,7 +37,7 @@ describe('the input of tasks', () => {
       whenOf({ runAtMs: 7 }),
       whenOf({ runAtMs: 0 }),
     ]).toEqual([...['d0', 'd5', 'd0', 'a7', 'a0']]);
-    expect(() => whenOf({ delayMs: 5, runAtMs: 7 })).toThrow('delayMs is 5 and runAtMs is 7. Give one of the two.');
+    expect(() => whenOf({ delayMs: 5, runAtMs: 7 })).toThrow('delayMs is 5 and runAtMs is 7. Set only one of the two.');
     for (const runAtMs of [-1, 0.5, Date.now() + 2 * YEARS_MS, '7'])
       expect(() => whenOf({ runAtMs } as never)).toThrow('an integer of ms since 1970, from 0 to 100 years ahead');
     expect(whenOf({ runAtMs: Date.now() + YEARS_MS / 2 })).toMatch(/^a\d+$/);
@@ -49,11 +49,13 @@ describe('the input of tasks', () => {
 
   it('is JSON of a bounded size, in bytes', () => {
     expect([encodeJson('payload', { a: 'é' }, 10), encodeJson('payload', 'aé', 5)]).toEqual(['{"a":"é"}', '"aé"']);
-    expect(() => encodeJson('payload', 'aé', 4)).toThrow('The payload has 5 bytes as JSON. maxPayloadBytes is 4.');
-    expect(() => encodeJson('result', () => 1, 9)).toThrow(
-      'The result is a function, for which JSON.stringify() returns',
+    expect(() => encodeJson('payload', 'aé', 4)).toThrow(
+      'The payload of the task has 5 bytes as JSON. At most 4 bytes are allowed (maxPayloadBytes).',
     );
-    expect(() => encodeJson('result', 1n, 9)).toThrow('The result cannot be written as JSON: TypeError');
+    expect(() => encodeJson('result', () => 1, 9)).toThrow(
+      'The result of the task is a function, for which JSON.stringify() returns',
+    );
+    expect(() => encodeJson('result', 1n, 9)).toThrow('The result of the task cannot be written as JSON: TypeError');
     expect(() => encodeJson('result', 1n, 9)).toThrow(
       expect.objectContaining({ cause: expect.any(TypeError) as unknown }) as Error,
     );
@@ -74,7 +76,7 @@ describe('the record of a task', () => {
     expect(writer.write('n', 1, { backoff: { delayMs: 4, factor: 1, maxDelayMs: 8 } })).toBe('3\n10\n4 1 8\nn\n1');
     const task = defineTask({ name: 'd', attempts: 7, keepResultMs: 70 });
     expect(writer.write(task, 1, {})).toBe('7\n70\n1 2 9\nd\n1');
-    expect(() => writer.write('n', 1n, {})).toThrow('The payload cannot be written as JSON');
+    expect(() => writer.write('n', 1n, {})).toThrow('The payload of the task cannot be written as JSON');
     expect(writer.write(task, 1, { attempts: 2 })).toBe('2\n70\n1 2 9\nd\n1');
   });
 

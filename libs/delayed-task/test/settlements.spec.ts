@@ -92,7 +92,8 @@ describe('the outcome of an attempt', () => {
     lines.splice(0);
     await turn();
     const { due, leased, runs, dead, waits } = ONE;
-    const error = 'SetupError: Workers without a handler for the name of the task handed it back for a day.';
+    const error =
+      'SetupError: For a day, only workers without a handler for the name of the task took it. Add the handler to a worker, then replay the task.';
     expect(registry.calls).toMatchObject([
       {
         script: 'delayed-task.defer',

@@ -5,7 +5,7 @@ import { NO_LIMITS } from './support';
 import { WRITES } from './states-tasks';
 
 const LEASE_ENDED =
-  'the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis';
+  'the lease ended in the last attempt, for example because the worker died, was blocked or could not reach Redis';
 
 describe('take, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(delayedTaskScripts, ['waits']);
@@ -54,7 +54,7 @@ describe('take, in a state and at a time of which all is known,', () => {
       {
         dead: 'failed@1800000000000, last@1800000000000',
         leased: 'more@1800000000900, retried@1800000000900',
-        runs: 'failed=4 d old 1799999999992 6 0 the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis, last=3 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis, more=3 l token 1799999999991 0 0 , retried=4 l token 1800000000000 0 0 ',
+        runs: 'failed=4 d old 1799999999992 6 0 the lease ended in the last attempt, for example because the worker died, was blocked or could not reach Redis, last=3 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, was blocked or could not reach Redis, more=3 l token 1799999999991 0 0 , retried=4 l token 1800000000000 0 0 ',
         taken: 'token\nmore\nretried\nfailed\nlast | 900',
         tasks:
           'failed=3\n0\n-\nfailed\n{}, last=3\n0\n-\nlast\n{}, more=3\n0\n-\nmore\n{}, retried=3\n0\n-\nretried\n{}',
@@ -78,7 +78,7 @@ describe('take, in a state and at a time of which all is known,', () => {
       {
         dead: 'failed@1800000000000, last@1800000000000',
         leased: 'more@1800000000900, retried@1800000000900',
-        runs: 'failed=4 d old 1799999999992 6 0 the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis, last=3 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis, more=3 l token 1799999999991 0 0 , retried=4 l token 1800000000000 0 0 ',
+        runs: 'failed=4 d old 1799999999992 6 0 the lease ended in the last attempt, for example because the worker died, was blocked or could not reach Redis, last=3 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, was blocked or could not reach Redis, more=3 l token 1799999999991 0 0 , retried=4 l token 1800000000000 0 0 ',
         taken: 'token\nmore\nretried\nfailed\nlast | 899',
         tasks:
           'failed=3\n0\n-\nfailed\n{}, last=3\n0\n-\nlast\n{}, more=3\n0\n-\nmore\n{}, retried=3\n0\n-\nretried\n{}',
@@ -99,7 +99,7 @@ describe('take, in a state and at a time of which all is known,', () => {
       {
         dead: 'failed@1800000000000, last@1800000000000',
         leased: 'more@1800000000900, retried@1800000000900',
-        runs: 'failed=3 r old 1 0 7 the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis, last=3 d old 1 0 7 an error, more=3 l token 1799999999991 0 0 , retried=4 l token 1800000000000 0 0 ',
+        runs: 'failed=3 r old 1 0 7 the lease ended in the last attempt, for example because the worker died, was blocked or could not reach Redis, last=3 d old 1 0 7 an error, more=3 l token 1799999999991 0 0 , retried=4 l token 1800000000000 0 0 ',
         taken: 'token\nmore\nretried\nfailed\nlast | 899',
         tasks:
           'failed=3\n0\n-\nfailed\n{}, last=3\n0\n-\nlast\n{}, more=3\n0\n-\nmore\n{}, retried=3\n0\n-\nretried\n{}',
@@ -114,7 +114,7 @@ describe('take, in a state and at a time of which all is known,', () => {
       { now: 1800000000000, nextAt: 0, buried: [{ id: 'last', name: 'last', attempt: 3 }], tasks: [] },
       {
         dead: 'last@1800000000000',
-        runs: 'last=3 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis',
+        runs: 'last=3 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, was blocked or could not reach Redis',
         taken: 'token\n\nlast | 900',
         tasks: 'last=3\n0\n-\nlast\n{}',
         waits: '9007199254740991 | 60000',
@@ -124,7 +124,7 @@ describe('take, in a state and at a time of which all is known,', () => {
       { now: 1800000000000, nextAt: 0, buried: [{ id: 'last', name: 'last', attempt: 3 }], tasks: [] },
       {
         dead: 'last@1800000000000',
-        runs: 'last=3 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis',
+        runs: 'last=3 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, was blocked or could not reach Redis',
         taken: 'token\n\nlast | 900',
         tasks: 'last=3\n0\n-\nlast\n{}',
         waits: '9007199254740991 | 60000',
@@ -160,7 +160,7 @@ describe('take, in a state and at a time of which all is known,', () => {
       { now: 1800000000000, nextAt: 0, buried: [{ id: 'bare', name: 'the name', attempt: 1 }], tasks: [] },
       {
         dead: 'bare@1800000000000',
-        runs: 'bare=1 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis',
+        runs: 'bare=1 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, was blocked or could not reach Redis',
         taken: 'token\n\nbare | 900',
         tasks: 'bare=x\ny\nz\nthe name',
         waits: '9007199254740991 | 60000',

@@ -78,7 +78,7 @@ describe('taking tasks', () => {
     const buried = [{ id: 'b', name: 'mail', attempt: 5 }];
     await answer(registry, { ...reply, buried });
     expect(events.take()).toEqual([['tasksBuried', { namespace: 'mails', count: 1, tasks: buried }]]);
-    const why = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
+    const why = 'its lease ended, for example because the worker died, was blocked or could not reach Redis';
     expect(lines).toEqual([['dead', { named: 'task "mail" (id "b")', attempt: 5, attempts: 5 }, why]]);
   });
 

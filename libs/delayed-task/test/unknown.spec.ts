@@ -93,14 +93,18 @@ describe('a task for whose name a worker has no handler', () => {
     bench.work();
     await eventually(async () => expect((await bench.tasks.stats()).dead).toBe(1));
     expect((await bench.tasks.deadLetters()).items).toMatchObject([
-      { id: 'a', name: 'new', error: expect.stringMatching(/^SetupError: Workers without a handler/) as string },
+      {
+        id: 'a',
+        name: 'new',
+        error: expect.stringMatching(/^SetupError: For a day, only workers without a handler/) as string,
+      },
     ]);
     await eventually(() =>
       expect(settled.events.at(-1)).toMatchObject({ status: 'dead', error: { code: 'UNKNOWN_TASK' } }),
     );
     // The attempt was handed back, so the line does not count it.
     expect(errors.mock.calls.map(([line]) => String(line))).toEqual([
-      `Queue default: task "new" (id "a") is a dead letter: workers without a handler for its name handed it back for a day.`,
+      `Queue default: task "new" (id "a") is a dead letter, because for a day no worker that took it had a handler for its name. Add the handler to a worker, then replay the dead letter.`,
     ]);
     bench.tasks.handle('new', () => undefined);
     expect(await bench.tasks.replay(['a'])).toBe(1);

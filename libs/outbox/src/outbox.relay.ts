@@ -73,7 +73,12 @@ export class Relay {
         failures = 0;
       } catch (error) {
         restMs = Math.min(this.options.pollMs * 2 ** ++failures, LONGEST_REST_MS);
-        if (!this.closing) this.failed('round', error, 'the relay could not use its table. It tries again');
+        if (!this.closing)
+          this.failed(
+            'round',
+            error,
+            'Reading or writing the outbox table failed, so its rows wait. This is tried again',
+          );
       }
       if (restMs > 0) await this.rest(restMs);
     }
@@ -137,12 +142,16 @@ export class Relay {
         state = 'late';
         reject(
           new SetupError(
-            `OutboxModule: database gave the relay no second connection in ${CONNECTION_MS} ms. It needs two: raise the size of the pool.`,
+            `OutboxModule: The option database gave no second connection within ${CONNECTION_MS} ms, so rows wait. The relay needs two ` +
+              'connections at once. Raise the size of the connection pool.',
           ),
         );
       }, CONNECTION_MS);
       const begin = async (query: SqlQuery): Promise<T> => {
-        if (state === 'late') throw new SetupError('OutboxModule: the round has ended.');
+        if (state === 'late')
+          throw new SetupError(
+            'OutboxModule: The second connection of the option database came too late, so it is not used.',
+          );
         state = 'begun';
         await this.table.limit(query);
         return work(query);
@@ -175,7 +184,7 @@ export class Relay {
       if (row.sentMs !== undefined && row.sentMs + sinceMs > this.sender.repeatableMs(row)) {
         outcomes.failed.push({
           row,
-          error: `${UNDECIDED} it was sent, and Redis may have forgotten whether it took effect`,
+          error: `${UNDECIDED} the row was sent before, and Redis may have forgotten if it had an effect. Check this before you retry it`,
         });
         this.setAside(row, undefined);
         continue;
@@ -208,7 +217,11 @@ export class Relay {
       const pauseMs = last === undefined ? PAUSES_MS[0] : Math.min(2 * last.pauseMs, PAUSES_MS[1]);
       this.paused.set(name, { untilMs: now + pauseMs, pauseMs });
     }
-    this.failed('send', result.error, `rows for ${kind} ${target} wait, and are sent again`);
+    this.failed(
+      'send',
+      result.error,
+      `A row for ${kind} ${target} could not be sent, so the rows for this ${kind} wait. They are sent again`,
+    );
   }
 
   private report({ sent }: Outcomes): void {
@@ -226,10 +239,10 @@ export class Relay {
     events.rowFailed.publish(() => ({ table, id, kind, target, undecided, ...(!undecided && { error }) }));
     const key = undecided ? 'undecided' : 'refused';
     if (!this.isNews(key)) return;
-    const why = undecided ? 'it is not known whether it took effect' : `it was refused: ${codeOf(error)}`;
+    const why = undecided ? 'it may have had an effect or not' : `it was refused: ${codeOf(error)}`;
     this.logger.error(
-      `Table ${table}: row ${id} (${kind} ${oneLine(target)}) was set aside, because ${why}. See list({ state: '${undecided ? 'undecided' : 'failed'}' }). ` +
-        `Others may follow in the next minute.`,
+      `Table ${table}: Row ${id} (${kind} ${oneLine(target)}) is not sent again, because ${why}. OutboxService.list({ state: ` +
+        `'${undecided ? 'undecided' : 'failed'}' }) shows such rows: retry() or drop() them. Logged at most once a minute.`,
     );
   }
 

@@ -121,11 +121,14 @@ export class OutboxSender {
     sinceMs: number,
   ): Promise<void> {
     const tasks = this.need(this.tasks, 'DelayedTaskModule');
-    if (task === undefined) throw outboxInput.error('The options of the row are not those of a task.');
-    // This process does not know the queue. Another one may, such as a process with a newer version of the app.
+    if (task === undefined)
+      throw outboxInput.error(
+        'The row is for a task, but its options are not those of a task. Another program, or another version of luanest, may have written it.',
+      );
+    // Another process may have this queue, such as a process with a newer version of the app.
     if (!tasks[OUTBOX]().has(task.queue)) {
       throw new SetupError(
-        `DelayedTaskModule of this process has no queue ${task.queue}. Add it to the option queues.`,
+        `OutboxModule: The task was not scheduled, because DelayedTaskModule of this process has no queue ${task.queue}. Add the queue to its option queues.`,
       );
     }
     const { delayMs, ...options } = task;
@@ -142,17 +145,21 @@ export class OutboxSender {
   ): Promise<void> {
     const streams = this.need(this.streams, 'StreamConsumerModule');
     if (message === undefined || stream === undefined) {
-      throw outboxInput.error('The options of the row are not those of a message.');
+      throw outboxInput.error(
+        'The row is for a message, but its options are not those of a message. Another program, or another version of luanest, may have written it.',
+      );
     }
     const published = await streams[OUTBOX]().publish(target, stream, { ...message, ...operation, payload });
     if (published.status === 'full')
-      throw new StreamFull(`Stream ${target} is full: a partition has ${published.length} messages.`);
+      throw new StreamFull(
+        `Stream ${target} is full: one of its partitions has ${published.length} messages that are not done (maxLength). Check that its consumers run`,
+      );
   }
 
   private need<T>(service: T | undefined, module: string): T {
     if (service !== undefined) return service;
     throw new SetupError(
-      `OutboxModule: this app does not import ${module}. Add ${module}.forRoot() to the root module.`,
+      `OutboxModule: ${module} is needed to send this row, but is not imported. Add ${module}.forRoot() to the imports of the root module.`,
     );
   }
 }
@@ -165,7 +172,9 @@ function readStored(options: string): Stored {
 
 function refuseOperation(options: object): void {
   if ('operationId' in options) {
-    throw outboxInput.error('operationId is set. Leave it out: the id of the row is the operationId.');
+    throw outboxInput.error(
+      'operationId is set, but the outbox uses the id of the row instead. Leave operationId out.',
+    );
   }
 }
 

@@ -24,7 +24,9 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
     streams?: StreamConsumerService,
   ) {
     if (tasks === undefined && streams === undefined) {
-      throw new SetupError('OutboxModule: import DelayedTaskModule or StreamConsumerModule, too, in the root module.');
+      throw new SetupError(
+        'OutboxModule: Neither DelayedTaskModule nor StreamConsumerModule is imported, so nothing could be sent. Import at least one of them in the root module.',
+      );
     }
     this.table = new OutboxTable(options.table);
     this.sender = new OutboxSender(tasks, streams);

@@ -261,7 +261,8 @@ async function read(query: SqlQuery, sql: string, params: string[]): Promise<rea
   const rows = Array.isArray(result) ? result : (result as { rows?: unknown } | null | undefined)?.rows;
   if (Array.isArray(rows)) return rows as readonly Row[];
   throw new SetupError(
-    `OutboxModule: the query function returned ${shown(result)}. Expected an array of rows, or an object with the array rows.`,
+    `OutboxModule: The query function of the option database returned ${shown(result)}. Expected an array of rows, or an object ` +
+      '{ rows } with such an array.',
   );
 }
 

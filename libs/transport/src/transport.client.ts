@@ -80,7 +80,7 @@ export class StreamClient
    */
   close(): void {
     time.clearTimer(this.listenTimer);
-    for (const id of [...this.pending.keys()]) this.fail(id, 'The client was closed.');
+    for (const id of [...this.pending.keys()]) this.fail(id, 'StreamClient was closed before the reply came.');
     this.stopListening();
   }
 
@@ -91,7 +91,7 @@ export class StreamClient
 
   /** Always throws, because this client has no connection events. @throws Error */
   override on(): never {
-    throw new Error('StreamClient has no events. Subscribe to its status.');
+    throw new Error('StreamClient has no events for on(). Subscribe to its property status instead.');
   }
 
   /** Returns the StreamConsumerService. */
@@ -108,7 +108,7 @@ export class StreamClient
   protected publish(packet: ReadPacket, callback: (packet: WritePacket) => void): () => void {
     const id = (this.requests += 1).toString(36);
     const { timeoutMs } = this;
-    const timer = time.setTimer(() => this.fail(id, `There was no reply within ${timeoutMs} ms.`), timeoutMs);
+    const timer = time.setTimer(() => this.fail(id, `No reply came within ${timeoutMs} ms (timeoutMs).`), timeoutMs);
     const pattern = routeOf(packet.pattern as MsPattern);
     const request: Pending = { sent: false, part: 0, pattern, timer, callback };
     this.pending.set(id, request);
@@ -121,7 +121,7 @@ export class StreamClient
     const { payload, options } = publishOf(packet);
     if (options)
       throw new InvalidInputError(
-        'send() got a StreamRecord, whose options are only for events. Pass the data itself.',
+        'StreamClient.send() got a StreamRecord, but its options are only for emit(). Pass the data itself.',
       );
     await this.listen();
     const timeoutMs = Math.ceil(endsAt - time.monotonicMs());
@@ -134,7 +134,8 @@ export class StreamClient
     const result = await this.streams.publish<unknown>(stream as StreamDefinition, payload, options);
     if (result.status === 'published') return result;
     throw new NotSentError(
-      `Stream ${stream.name} is full: ${result.length} messages wait. Check that a service with a handler of the pattern runs.`,
+      `The message was not sent, because stream ${stream.name} is full: ${result.length} messages wait. Check that a service with a ` +
+        'handler of the pattern runs.',
     );
   }
 
@@ -182,7 +183,7 @@ export class StreamClient
     const request = this.pending.get(id);
     // This part of the reply has arrived before, or nobody waits for the reply any more.
     if (!request || part < request.part) return;
-    if (part > request.part) return this.fail(id, 'A part of the reply was lost.');
+    if (part > request.part) return this.fail(id, 'A part of the reply was lost on the way.');
     request.part += 1;
     if (err !== undefined || isDisposed) this.end(id, { err, response, isDisposed: true });
     else request.callback({ response });
@@ -194,8 +195,10 @@ export class StreamClient
     if (!request) return;
     const named = `Request ${shown(request.pattern)}`;
     const err = request.sent
-      ? new UnknownOutcomeError(`${named}: ${why} It is not known whether the handler ran.`)
-      : new NotSentError(`${named}: ${why} It was not sent.`);
+      ? new UnknownOutcomeError(
+          `${named}: ${why} The handler may have run. Repeat the request only if a second run is harmless.`,
+        )
+      : new NotSentError(`${named}: ${why} The request was not sent, so you can repeat it.`);
     this.end(id, { err });
   }
 

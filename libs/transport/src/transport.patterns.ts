@@ -51,7 +51,8 @@ export function routeOf(pattern: MsPattern): string {
  * digits. A pattern that is too long for that becomes `::` and its SHA-256.
  */
 function encode(route: string): string {
-  if (!route.isWellFormed()) throw new InvalidInputError('The pattern is not well-formed Unicode.');
+  if (!route.isWellFormed())
+    throw new InvalidInputError('The pattern of a message is not well-formed Unicode. Correct the pattern.');
   const bytes = Buffer.from(route).toString('latin1');
   const name = bytes.replace(/[^\w.-]/g, (byte) => `:${byte.charCodeAt(0).toString(16).padStart(2, '0')}`);
   return name.length <= MAX_PATTERN ? name : `::${createHash('sha256').update(route).digest('hex')}`;

@@ -83,7 +83,8 @@ export class Replies {
       await this.registry.run(passReply, { keys: { replies: this.channel }, args: { packet: this.textOf(packet) } });
     } catch (error) {
       this.logger.warn(
-        `A part of a reply could not be sent, so its client gets an error, or waits until its timeout. ${thrownText(error)}`,
+        `A part of the reply to a request could not be sent to Redis, so the client gets an error, or waits until its timeoutMs is over. ` +
+          thrownText(error),
       );
     }
   }
@@ -95,9 +96,17 @@ export class Replies {
     try {
       const text = JSON.stringify({ ...packet, id, part });
       if (Buffer.byteLength(text) <= MAX_BYTES) return text;
-      return JSON.stringify({ ...failure(`The reply has more than ${MAX_BYTES} bytes as JSON.`), id, part });
+      return JSON.stringify({
+        ...failure(`The handler ran, but its reply has more than ${MAX_BYTES} bytes as JSON. Return less data.`),
+        id,
+        part,
+      });
     } catch {
-      return JSON.stringify({ ...failure('The reply cannot be written as JSON.'), id, part });
+      return JSON.stringify({
+        ...failure('The handler ran, but its reply cannot be written as JSON. Return plain data.'),
+        id,
+        part,
+      });
     }
   }
 }

@@ -111,12 +111,12 @@ export class StreamServer
     const known = this.messageHandlers.get(route);
     if (known && !(known.isEventHandler && isEvent)) {
       throw new SetupError(
-        `${owner}: the pattern has another handler, so one of the two would never run. Give it another pattern.`,
+        `${owner}: the pattern has two handlers, so one of them would never run. Give one of the two another pattern.`,
       );
     }
     if (known && JSON.stringify(known.extras) !== JSON.stringify(extras)) {
       throw new SetupError(
-        `${owner}: another handler of the pattern has other extras. Both handle the same messages, so give both the same.`,
+        `${owner}: another handler of the pattern has other options (extras), but both handle the same messages. Give both the same options.`,
       );
     }
     super.addHandler(pattern, callback, isEvent, extras);
@@ -142,7 +142,7 @@ export class StreamServer
   /** Always throws, because this transport has no connection events. @throws SetupError */
   on(): never {
     throw new SetupError(
-      'StreamServer has no events. Subscribe to its status, or to a channel of StreamConsumerEvents.',
+      'StreamServer has no events for on(). Subscribe to its property status, or to a channel of StreamConsumerEvents.',
     );
   }
 
@@ -170,7 +170,10 @@ export class StreamServer
         return await (handler.isEventHandler ? this.serveEvents(route, handler) : this.serveRequests(route, handler));
       } catch (error) {
         if (error instanceof ClosedError) break;
-        this.warnOnce('start', `The start is repeated ${START_AGAIN_MS} ms after each failure. ${thrownText(error)}`);
+        this.warnOnce(
+          'start',
+          `The handler of pattern ${route} gets no messages yet, because its consumer could not start. The start is repeated ${START_AGAIN_MS} ms after each failure. ${thrownText(error)}`,
+        );
         await pause(START_AGAIN_MS);
       }
     }
@@ -211,12 +214,18 @@ export class StreamServer
     if (message.attempt > 1) return;
     const leftMs = message.payload.timeoutMs - (message.takenAtMs - addedAtMs(message));
     if (!(leftMs > 0)) {
-      return this.warnOnce('late', 'A request waited until its client had given up, so no handler ran. Logged once.');
+      return this.warnOnce(
+        'late',
+        'A request waited longer than the timeoutMs of its client, so no handler ran. Run more processes, or raise concurrency. Logged once.',
+      );
     }
     const replies = new Replies(this.registry, message.payload);
     const late = new AbortController();
     const timer = time.setTimer(
-      () => late.abort(new TimeoutError('The client no longer waits for the reply.')),
+      () =>
+        late.abort(
+          new TimeoutError('The client of this request no longer waits for the reply: its timeoutMs is over.'),
+        ),
       leftMs,
     );
     const signal = AbortSignal.any([message.signal, late.signal]);

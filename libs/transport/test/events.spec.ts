@@ -252,7 +252,9 @@ describe('the options of a pattern', () => {
       @EventPattern<string>('x', { attempts: 3 })
       two(): void {}
     }
-    await expect(openService({ prefix: uniquePrefix(), controllers: [Two] })).rejects.toThrow(/other extras/);
+    await expect(openService({ prefix: uniquePrefix(), controllers: [Two] })).rejects.toThrow(
+      /other options \(extras\)/,
+    );
   });
 
   it('pass an event to all handlers of the pattern, but not to those of other transports', async () => {

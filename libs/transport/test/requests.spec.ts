@@ -176,7 +176,7 @@ describe('a request whose reply does not come', () => {
     const service = await serve(work, { requestMs: 300 });
     await expect(all(service)).rejects.toMatchObject({
       code: 'UNKNOWN_OUTCOME',
-      message: expect.stringContaining('no reply within 300 ms'),
+      message: expect.stringContaining('No reply came within 300 ms'),
     });
     await whole(service);
     expect([stopped, reason]).toEqual([1, expect.objectContaining({ code: 'TIMEOUT' })]);
@@ -224,7 +224,7 @@ describe('a request whose reply does not come', () => {
     const reply = all(service);
     const failed = expect(reply).rejects.toMatchObject({
       code: 'UNKNOWN_OUTCOME',
-      message: expect.stringContaining('The client was closed'),
+      message: expect.stringContaining('StreamClient was closed'),
     });
     await waitUntil('the handler runs', () => got.length > 0);
     service.client.close();

@@ -200,7 +200,7 @@ export class EventListeners {
     };
     try {
       if (!this.closed) await one.listen();
-      if (this.closed) throw new ClosedError('The app is shutting down, so nothing listens to its events.');
+      if (this.closed) throw new ClosedError('The listener was not added, because this app is shutting down.');
       return stop;
     } catch (error) {
       stop();

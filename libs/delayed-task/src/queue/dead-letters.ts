@@ -10,7 +10,7 @@ const inFilter = taskInput.in('filter');
 
 const KNOWN_OF_FILTER: KnownOptions<DeadFilter> = { name: true, ...KNOWN_DEAD_RANGE };
 /** Advice in the error of a call that failed halfway. */
-const REPEAT = 'Call it again: it continues with the dead letters that are left.';
+const REPEAT = 'Repeat the call: it continues with the dead letters that are left.';
 /** Result of one step of `clear()`, which handles a limited number of dead letters. */
 interface Cleared {
   /** Number of dead letters that this step has replayed or dropped. */

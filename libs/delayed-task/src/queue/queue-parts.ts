@@ -48,15 +48,16 @@ export class QueueParts {
       noted = await this.tasks.notedPartitions();
     } catch (error) {
       logger.warn(
-        `Queue ${queue}: The number of partitions (${partitions}) was not checked, because Redis did not reply. The app boots. ` +
-          `If the queue was created with another number, this app may not find all tasks. ${thrownText(error)}`,
+        `Queue ${queue}: Redis did not reply, so the option partitions (${partitions}) was not compared with the number in Redis. The app ` +
+          `boots. If the queue was created with another number, this app does not find all tasks. Start Redis, then restart the app ` +
+          `to check this. ${thrownText(error)}`,
       );
       return;
     }
     if (noted === partitions) return;
     throw new SetupError(
-      `DelayedTaskModule: partitions is ${partitions}, but queue ${queue} was created with ${noted}. This app might ` +
-        `not find all tasks. Set partitions to ${noted}, use another name for the queue, or empty this queue and delete the key ` +
+      `DelayedTaskModule: partitions is ${partitions}, but queue ${queue} was created with ${noted} partitions in Redis, so this app ` +
+        `would not find all tasks. Set partitions to ${noted}, use another name for the queue, or empty this queue and delete the key ` +
         `${this.tasks.partitions.layout}.`,
     );
   }
@@ -71,9 +72,15 @@ export class QueueParts {
     } catch (cause) {
       const problem = `broadcastEvents of queue ${this.options.namespace}`;
       if (!(cause instanceof ScriptFailedError)) {
-        return logger.warn(`${problem} was not checked: ${thrownText(cause)}`);
+        return logger.warn(
+          `${problem} was not checked, because Redis did not reply. The app boots. If the Redis user may not use SPUBLISH, events do not ` +
+            `reach other processes. ${thrownText(cause)}`,
+        );
       }
-      throw new SetupError(`DelayedTaskModule: ${problem} does not work: ${cause.message}`, { cause });
+      throw new SetupError(
+        `DelayedTaskModule: ${problem} does not work: ${cause.message} Give the Redis user the permissions, or leave broadcastEvents out.`,
+        { cause },
+      );
     }
   }
 

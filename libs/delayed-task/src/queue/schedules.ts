@@ -54,7 +54,10 @@ export class Schedules {
     const checked = checkRule(rule);
     taskInput.object('task', task);
     for (const wrong of ['id', 'delayMs', 'runAtMs']) {
-      if (wrong in task) throw taskInput.error(`task has ${wrong}, which the schedule decides. Leave it out.`);
+      if (wrong in task)
+        throw taskInput.error(
+          `The task of the schedule has the option ${wrong}, but the schedule itself decides it. Leave ${wrong} out.`,
+        );
     }
     const { name, task: definition, payload, ...settings }: AnyTask = taskInput.options('task', task, KNOWN);
     const record = this.queue.writer.writeSchedule(checked, (definition ?? name) as string, payload, settings);
@@ -77,7 +80,7 @@ export class Schedules {
       if (status !== 'kept') return { nextRunAtMs: runAtMs };
       if (tries === MOST_TRIES)
         throw taskInput.error(
-          `schedule ${shown(id)} was not changed, because other changes came first each time. Call it again.`,
+          `Schedule ${shown(id)} was not changed, because other processes changed it at the same time. Repeat the call.`,
         );
     }
   }

@@ -34,7 +34,10 @@ function loadCron(): Cron {
   try {
     return createRequire(require.resolve('@nestjs/schedule'))('cron') as Cron;
   } catch (cause) {
-    throw new InvalidInputError('A schedule with cron needs @nestjs/schedule. Install it, or use everyMs.', { cause });
+    throw new InvalidInputError(
+      'DelayedTaskService: A schedule with rule.cron needs the package @nestjs/schedule, which cannot be loaded. Install it, or use rule.everyMs.',
+      { cause },
+    );
   }
 }
 
@@ -51,11 +54,14 @@ export function checkRule(given: ScheduleRule): ScheduleRule {
     .options('', given, KNOWN);
   if ((cron === undefined) === (everyMs === undefined)) {
     throw taskInput.error(
-      `rule has ${cron === undefined ? 'neither cron nor' : 'both cron and'} everyMs. Give one of them.`,
+      `The rule of the schedule has ${cron === undefined ? 'neither cron nor' : 'both cron and'} everyMs. Set exactly one of the two.`,
     );
   }
   if (cron === undefined) {
-    if (timeZone !== undefined) throw taskInput.error('rule.timeZone belongs to cron. Leave it out with everyMs.');
+    if (timeZone !== undefined)
+      throw taskInput.error(
+        'rule.timeZone has an effect only with rule.cron, but the rule has everyMs. Leave timeZone out.',
+      );
     return { everyMs: taskInput.integer('rule.everyMs', everyMs, 1_000, MAX_DURATION_MS) };
   }
   const zone = timeZone ?? 'UTC';
@@ -69,7 +75,9 @@ export function checkRule(given: ScheduleRule): ScheduleRule {
     if (cause instanceof InvalidInputError) throw cause;
     const [said = ''] = thrownText(cause).split('\n');
     const what = `DelayedTaskService: rule.cron is ${shown(cron)}, in the time zone ${shown(zone)}`;
-    throw new InvalidInputError(`${what}. The package cron refuses it: ${said}`, { cause });
+    throw new InvalidInputError(`${what}. Expected an expression that the package cron accepts. Its error: ${said}`, {
+      cause,
+    });
   }
   return rule;
 }

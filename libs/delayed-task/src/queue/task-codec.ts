@@ -70,7 +70,10 @@ export function checkOperationId(id: unknown): string {
 /** Checks the option `operationRetentionMs` of a call. @returns undefined if the call does not set it */
 export function checkRetention({ operationId, operationRetentionMs }: ScheduleOptions): number | undefined {
   if (operationRetentionMs === undefined) return undefined;
-  if (operationId === undefined) throw taskInput.error('operationRetentionMs is set without operationId. Give both.');
+  if (operationId === undefined)
+    throw taskInput.error(
+      'operationRetentionMs is set without operationId, so it has no effect. Set operationId, too, or leave operationRetentionMs out.',
+    );
   return taskInput.integer('operationRetentionMs', operationRetentionMs, 1_000, MAX_DURATION_MS);
 }
 
@@ -146,7 +149,7 @@ export function checkScheduling(options: ScheduleOptions): ScheduleOptions {
 /** Returns a due time in the form for scripts: 'd<ms>' for a delay, 'a<ms>' for a time since 1970. @throws InvalidInputError */
 export function whenOf({ delayMs, runAtMs }: DueTime): string {
   if (delayMs !== undefined && runAtMs !== undefined) {
-    throw taskInput.error(`delayMs is ${shown(delayMs)} and runAtMs is ${shown(runAtMs)}. Give one of the two.`);
+    throw taskInput.error(`delayMs is ${shown(delayMs)} and runAtMs is ${shown(runAtMs)}. Set only one of the two.`);
   }
   if (runAtMs === undefined) {
     // `due - Date.now()` is negative if `due` is in the past. The task is then due now.
@@ -164,17 +167,18 @@ export function encodeJson(what: string, value: unknown, maxBytes: number, limit
   try {
     json = JSON.stringify(value);
   } catch (cause) {
-    throw new InvalidInputError(`The ${what} cannot be written as JSON: ${String(cause)}`, { cause });
+    throw new InvalidInputError(`The ${what} of the task cannot be written as JSON: ${String(cause)}`, { cause });
   }
   if (json === undefined)
     throw taskInput.error(
-      `The ${what} is ${classOf(value)}, for which JSON.stringify() returns undefined. Use plain data.`,
+      `The ${what} of the task is ${classOf(value)}, for which JSON.stringify() returns undefined. Use plain data.`,
     );
   // A character of a JavaScript string (a UTF-16 unit) has at most 3 bytes in UTF-8, so the bytes of a short text need not be counted.
   if (json.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(json);
     if (bytes > maxBytes) {
-      throw new InvalidInputError(`The ${what} has ${bytes} bytes as JSON. ${limit} is ${maxBytes}.`, {
+      const most = `${maxBytes} bytes are allowed${limit === 'maxPayloadBytes' ? ' (maxPayloadBytes)' : ''}`;
+      throw new InvalidInputError(`The ${what} of the task has ${bytes} bytes as JSON. At most ${most}.`, {
         code: 'TASK_TOO_LARGE',
       });
     }

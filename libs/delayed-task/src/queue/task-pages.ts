@@ -88,7 +88,7 @@ export class TaskPages {
     const selects = selectorOf(taskInput.in('filter').options('', filter, { name: true, group: true }));
     const steps = new Steps(
       'DelayedTaskService.cancelAll',
-      'Call it again: it continues with the tasks that are left.',
+      'Repeat the call: it continues with the tasks that are left.',
     );
     let count = 0;
     // When the first task of a group is removed, the next one takes its position. It may then be on a page that was read already, so

@@ -63,7 +63,7 @@ const CHARS_AT_A_TIME = 8 * MAX_CHUNK_CHARS;
 const CONFLICTS = ['keep', 'replace', 'after'];
 /** Advice in the error of a `scheduleMany` that failed halfway. */
 const REPEAT =
-  "If each task has an id and onConflict is 'keep', call it again: a task that exists is not scheduled twice.";
+  "If each task has an id and onConflict is 'keep', repeat the call: a task that exists is not scheduled twice.";
 
 /** Tasks of one partition that one call of a script schedules. */
 interface Chunk {
@@ -225,7 +225,9 @@ export class TaskQueue {
     }
     const { name, group, payload, attempts } = this.reader.read(found.record);
     if (expected !== undefined && name !== definitionOf(expected).name) {
-      throw taskInput.error(`The task with this id has the name ${shown(name)}. Expected ${shown(expected.name)}.`);
+      throw taskInput.error(
+        `The task with this id has the name ${shown(name)}, but the call expects a task named ${shown(expected.name)}. Pass the definition of the task's name, or another id.`,
+      );
     }
     const { attemptsMade, error } = readRun(found.run);
     const { state } = found;
@@ -272,7 +274,7 @@ export class TaskQueue {
   /** Pauses or resumes a group, in all partitions. @throws InvalidInputError */
   async pauseGroup(group: string, action: 'pause' | 'resume'): Promise<void> {
     const args = { group: checkGroup(group), action };
-    const steps = new Steps(`DelayedTaskService.${action}`, 'Call it again.');
+    const steps = new Steps(`DelayedTaskService.${action}`, 'Repeat the call.');
     await steps.all(
       this.partitions.all.map(({ due, heads, pauses, waits }) =>
         this.registry.run(pauseGroup, { keys: { due, heads, pauses, waits }, args }),
@@ -328,7 +330,10 @@ export class TaskQueue {
     for (let i = 0; i < tasks.length; i++) {
       const task = tasks[i] as NewTask;
       if (typeof task !== 'object' || (task as unknown) === null) taskInput.refuse(`tasks[${i}]`, task, 'an object');
-      if ('operationId' in task) throw taskInput.error(`tasks[${i}] has operationId. Call schedule for each task.`);
+      if ('operationId' in task)
+        throw taskInput.error(
+          `tasks[${i}] has operationId, which scheduleMany does not support. Call schedule for this task.`,
+        );
       const id = task.id === undefined ? this.tokens.next() : checkId(task.id);
       const partition = this.partitions.of(id);
       const record = this.writer.write('task' in task ? task.task : task.name, task.payload, task);

@@ -21,7 +21,7 @@ export interface Taken {
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [20, 400];
 
 /** Reason in the log if a task became a dead letter because its lease ended during its last attempt. */
-const LEASE_ENDED = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
+const LEASE_ENDED = 'its lease ended, for example because the worker died, was blocked or could not reach Redis';
 
 /**
  * Takes due tasks from Redis. If the reply is lost, the same call is repeated for up to `leaseMs`, and the script returns the same tasks

@@ -67,8 +67,9 @@ export class TaskAttempt extends Attempt implements TaskContext {
   lossOf(cause: LossCause): LostError {
     return new LostError(
       cause === 'time'
-        ? 'The lease has ended. Another worker may have the task.'
-        : 'The lease is gone, for example because the task was taken over, cancelled or replaced, or Redis lost it.',
+        ? 'The lease of this task has ended, so another worker may run the task. The handler must stop, and write nothing more.'
+        : 'This worker no longer has the task: another worker took it over, it was cancelled or replaced, or Redis lost it. The ' +
+            'handler must stop, and write nothing more.',
     );
   }
 
@@ -271,9 +272,12 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   }
 
   private async defer({ due, leased, runs, dead, waits }: Partition, batch: readonly TaskAttempt[]): Promise<void> {
-    const error = new SetupError('Workers without a handler for the name of the task handed it back for a day.', {
-      code: 'UNKNOWN_TASK',
-    });
+    const error = new SetupError(
+      'For a day, only workers without a handler for the name of the task took it. Add the handler to a worker, then replay the task.',
+      {
+        code: 'UNKNOWN_TASK',
+      },
+    );
     const args = {
       longestMs: UNKNOWN_MS,
       share: 500 + Math.floor(Math.random() * 501),

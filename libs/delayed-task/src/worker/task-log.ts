@@ -20,9 +20,9 @@ export class TaskLog extends WorkLog {
   unknown(name: string): void {
     if (!this.isNews(`unknown ${name}`, AGAIN_MS)) return;
     this.logger.warn(
-      `${this.where}: this process has no handler for tasks named ${shown(name)}. It hands them back for other ` +
-        `processes, and the attempts do not count. A task that is handed back for a day is dead-lettered. If this process should ` +
-        `have the handler, add its class to the providers of a module.`,
+      `${this.where}: this process has no handler for tasks named ${shown(name)}, so it leaves them to other processes. A task for ` +
+        `which no process has a handler for a day is dead-lettered. If this process should have the handler, add the class with ` +
+        `@DelayedTask(${shown(name)}) to the providers of a module.`,
     );
   }
 
@@ -32,27 +32,32 @@ export class TaskLog extends WorkLog {
    */
   deadUnknown(task: NamedTask): void {
     this.logger.error(
-      `${this.where}: ${named(task)} is a dead letter: workers without a handler for its name handed it back for a day.`,
+      `${this.where}: ${named(task)} is a dead letter, because for a day no worker that took it had a handler for its name. Add the ` +
+        'handler to a worker, then replay the dead letter.',
     );
   }
 
   /** Logs that events could not be sent to other processes, at most once in 30 s. */
   broadcastFailed(error: unknown): void {
     if (!this.isNews('broadcast', EVENTS_AGAIN_MS)) return;
-    this.logger.warn(`${this.where}: events were not sent to other processes, and are dropped. ${thrownText(error)}`);
+    this.logger.warn(
+      `${this.where}: A call to Redis failed, so events of tasks did not reach the listeners of other processes (onEvents), and are not sent again. ${thrownText(error)}`,
+    );
   }
 
   /** Logs that a listener of `onEvents` threw an error, at most once in 30 s. */
   listenerFailed(error: unknown): void {
     if (!this.isNews('listener', EVENTS_AGAIN_MS)) return;
-    this.logger.error(`${this.where}: a listener of onEvents failed: ${this.kindOf(error)}. It gets the next events.`);
+    this.logger.error(
+      `${this.where}: a listener of onEvents threw an error: ${this.kindOf(error)}. It still gets the next events. Handle errors in the listener.`,
+    );
   }
 
   /** Logs that the result of a task cannot be stored, at most once an hour per name. */
   resultLost(task: NamedTask, error: unknown): void {
     if (!this.isNews(`result ${task.name}`, AGAIN_MS)) return;
     this.logger.warn(
-      `${this.where}: the result of ${named(task)} was not kept: ${this.kindOf(error)}. The task counts as done. ` +
+      `${this.where}: the result of ${named(task)} was not stored: ${this.kindOf(error)}. The task counts as done. ` +
         'Return plain data of at most maxPayloadBytes, or set keepResultMs to 0 for such tasks.',
     );
   }

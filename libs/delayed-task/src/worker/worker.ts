@@ -34,8 +34,8 @@ export class QueueHandlers {
     }
     if (this.byName.has(name)) {
       throw new SetupError(
-        `Task ${shown(name)} has two handlers in queue ${this.options.namespace}. ` +
-          `Expected one. Remove a handler, rename one of the tasks, or provide the class of the handler once.`,
+        `Task ${shown(name)} has two handlers in queue ${this.options.namespace}. Expected one. ` +
+          `Remove a handler, rename one of the tasks, or provide the class of the handler only once.`,
       );
     }
     this.byName.set(name, { run, timeoutMs: checkTimeout(checks, timeoutMs) });
@@ -61,7 +61,7 @@ export class Handlers {
     const handlers = this.byQueue.get(queue);
     if (handlers) return handlers;
     throw new SetupError(
-      `DelayedTaskModule has no queue ${shown(queue)}. Its queues: ${[...this.byQueue.keys()].join(', ')}. Add it to queues.`,
+      `DelayedTaskModule has no queue ${shown(queue)}. Its queues: ${[...this.byQueue.keys()].join(', ')}. Add the queue to the option queues.`,
     );
   }
 

@@ -1,7 +1,7 @@
 -- @include run
 -- @include task-record
 -- @include lines
-local LEASE_ENDED = 'the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis'
+local LEASE_ENDED = 'the lease ended in the last attempt, for example because the worker died, was blocked or could not reach Redis'
 -- Tasks that this call has dead-lettered: `buried` has their ids; `buried_rows` has id, name, last attempt and group of each.
 local buried, buried_rows = {}, {}
 local function add_buried(id, record, attempt)
