@@ -104,7 +104,7 @@ export function StreamConsumer(options: AnyConsumerOptions): MethodDecorator {
   return methodDecorator('@StreamConsumer', ({ where, checks, target, key, method }) => {
     checks.object('', options);
     if (Reflect.hasOwnMetadata(CONSUMER, method)) {
-      throw new SetupError(`${where}: the method has @StreamConsumer twice. Give each group its own method.`);
+      throw new SetupError(`${where}: the method has @StreamConsumer() twice. Give each group a method of its own.`);
     }
     noteHandler('@StreamConsumer', target, where);
     // Without the module, Nest cannot resolve this dependency. Its error then quotes the symbol, which says what to import.

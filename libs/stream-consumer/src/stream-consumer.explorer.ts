@@ -100,9 +100,9 @@ export class StreamConsumerExplorer implements OnModuleInit {
       throw new SetupError(
         other === where
           ? `${where}: its class is provided twice, or another class has the same name, so two handlers would share the ` +
-              `messages of ${id}. Provide the class once, or give one of the two another group.`
-          : `${where}: ${other} is already the handler of ${id}, so each of the two would get some of the messages. ` +
-              `Give one of the two another group.`,
+              `messages of stream ${stream}, group ${group}. Provide the class once, or give one of the two another group.`
+          : `${where}: ${other} is already the handler of stream ${stream}, group ${group}, so each of the two would get only some ` +
+              `of the messages. Give one of the two another group.`,
       );
     }
     this.groups.set(id, where);

@@ -142,7 +142,8 @@ function checkBatch(where: Checks, batch: AnyConsumerOptions['batch'], concurren
   const size = where.integer('batch.size', where.options('batch', batch, { size: true }).size, 1);
   if (size <= concurrency) return size;
   throw where.error(
-    `batch.size is ${size}, but concurrency is ${concurrency}, so no batch could be full. Raise concurrency: it counts messages.`,
+    `batch.size is ${size} messages, but concurrency is ${concurrency} messages, so no batch could be full. Raise concurrency, or ` +
+      'lower batch.size.',
   );
 }
 
@@ -150,5 +151,5 @@ function checkFrom(where: Checks, from: unknown): string {
   if (from === 'start' || from === 'end') return from;
   const parts = typeof from === 'string' ? /^(\d{1,20})-(\d{1,20})$/.exec(from)?.slice(1) : undefined;
   if (parts?.every((part) => BigInt(part) < 2n ** 64n)) return from as string;
-  return where.refuse('from', from, '"start", "end" or an id "<ms>-<seq>"');
+  return where.refuse('from', from, '"start", "end" or the id of a stream entry, such as "1700000000000-0"');
 }

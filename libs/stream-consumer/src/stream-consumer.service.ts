@@ -152,7 +152,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     const group = this.consumers.groupOf(name);
     if (group !== undefined) {
       throw forgetting.error(
-        `Consumers of this process read stream ${name}, for example in group ${group}. Stop them before you forget the stream, and await their stop(). Consumers of decorated handlers stop with the app.`,
+        `The stream was not forgotten, because consumers of this process read stream ${name}, for example in group ${group}. Await ` +
+          'stop() of each of them first. Consumers of handlers with @StreamConsumer() stop only with the app.',
       );
     }
     this.catalog.forget(name);

@@ -191,7 +191,7 @@ describe('boot', () => {
     const streams = app.get(StreamConsumerService);
     const other = streams.handle({ stream: 'orders', group: 'mail', ordered: true }, () => undefined);
     await expect(other).rejects.toThrow(
-      /^StreamConsumerService\.handle: ordered is true, but another consumer of orders\/mail has false/,
+      /^StreamConsumerService\.handle: ordered is true, but another consumer of stream orders, group mail in this process has false/,
     );
     const more = await streams.handle({ stream: 'orders', group: 'mail', concurrency: 1 }, () => undefined);
     await more.stop();

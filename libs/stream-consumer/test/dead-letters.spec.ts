@@ -97,7 +97,7 @@ describe('a stream as a value', () => {
     );
     await eventually(() => expect(seen).toEqual([1]));
     expect(() => bench.streams.forgetStream(small)).toThrow(
-      /^StreamConsumerService.forgetStream: Consumers of this process read stream small, for example in group g/,
+      /^StreamConsumerService.forgetStream: The stream was not forgotten, because consumers of this process read stream small, for example in group g/,
     );
     await handle.stop();
     bench.streams.forgetStream(small);

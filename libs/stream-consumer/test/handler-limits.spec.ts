@@ -58,7 +58,7 @@ describe('a handler that takes too long', () => {
     expect(outcomes).toEqual([['retry', '0:1-0', 50, true, `TimeoutError: ${text}`]]);
     expect([attempts.running, attempts.all.length]).toEqual([2, 1]);
     expect(lines).toContain(
-      `warn orders/mail: message 0:1-0 failed at attempt 1 of 3: TimeoutError: ${text} The next attempt is due in 50 ms.`,
+      `warn Stream orders, group mail: message 0:1-0 failed at attempt 1 of 3: TimeoutError: ${text} The next attempt is due in 50 ms.`,
     );
     work.resolve();
     await turn();

@@ -32,7 +32,7 @@ export function openRunner(handler: (...args: unknown[]) => unknown, options: ob
     ...options,
   };
   const limits = { drainMs: 1_000, abortGraceMs: 200 };
-  const log = new WorkLog('StreamConsumer', 'orders/mail', ['MALFORMED_PAYLOAD']);
+  const log = new WorkLog('StreamConsumer', 'Stream orders, group mail', ['MALFORMED_PAYLOAD']);
   const runner = new HandlerRunner(resolved as never, limits, handler, log, () => void (counts.freed += 1));
   const { attempts } = runner;
   const start = (entry: Partial<TakenEntry> = {}, isOrdered = false) => {

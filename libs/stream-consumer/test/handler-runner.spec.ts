@@ -69,7 +69,7 @@ describe('a message whose handler succeeds', () => {
     await turn();
     expect(outcomes).toHaveLength(2);
     expect(lines).toEqual([
-      'warn orders/mail: mailer returned a number, which is treated as if it had returned nothing. Return nothing, retryLater({ delayMs }) or deadLetter(reason). Logged once.',
+      'warn Stream orders, group mail: mailer returned a number, which is ignored: the message counts as handled. Return nothing, retryLater({ delayMs }) or deadLetter(reason). Logged once.',
     ]);
     const unnamed = openRunner(
       (
@@ -78,7 +78,7 @@ describe('a message whose handler succeeds', () => {
       )(),
     );
     unnamed.start();
-    expect(unnamed.lines[0]).toMatch(/^warn orders\/mail: the handler returned a string/);
+    expect(unnamed.lines[0]).toMatch(/^warn Stream orders, group mail: the handler returned a string/);
   });
 });
 
@@ -95,7 +95,7 @@ describe('a message whose handler fails', () => {
     const { stream, group, id } = { stream: 'orders', group: 'mail', id: '0:1-0' };
     expect(events.take()).toEqual([['messageRetried', { stream, group, id, attempt, delayMs, error }]]);
     expect(lines).toEqual([
-      `warn orders/mail: message 0:1-0 failed at attempt ${attempt} of 9: TypeError. The next attempt is due in ${delayMs} ms.`,
+      `warn Stream orders, group mail: message 0:1-0 failed at attempt ${attempt} of 9: TypeError. The next attempt is due in ${delayMs} ms.`,
     ]);
   });
 
@@ -126,7 +126,7 @@ describe('a message whose handler fails', () => {
       ['messageDeadLettered', { stream: 'orders', group: 'mail', id: '0:1-0', attemptsMade: 3, reason, error }],
     ]);
     expect(lines).toEqual([
-      'error orders/mail: message 0:1-0 is a dead letter after attempt 3 of 3: TypeError. It runs again only if you replay the dead letter.',
+      'error Stream orders, group mail: message 0:1-0 is a dead letter after attempt 3 of 3: TypeError. It runs again only if you replay the dead letter.',
     ]);
   });
 
@@ -135,11 +135,11 @@ describe('a message whose handler fails', () => {
     start({ attempt: 4 });
     await turn();
     const why =
-      'no attempt is left: the consumer of the last one died, shut down or lost its lease, or the option attempts was lowered since';
+      'no attempt is left: the consumer died, shut down or lost its lease during the last attempt, or the option attempts was lowered since';
     expect(outcomes).toEqual([['bury', '0:1-0', `Error: ${why}`]]);
     expect(events.take()).toMatchObject([['messageDeadLettered', { attemptsMade: 3, reason: `Error: ${why}` }]]);
     expect(lines).toEqual([
-      `error orders/mail: message 0:1-0 is a dead letter after attempt 3 of 3: ${why}. It runs again only if you replay the dead letter.`,
+      `error Stream orders, group mail: message 0:1-0 is a dead letter after attempt 3 of 3: ${why}. It runs again only if you replay the dead letter.`,
     ]);
   });
 
@@ -147,7 +147,7 @@ describe('a message whose handler fails', () => {
     const malformed = openRunner(() => undefined);
     malformed.start({ payload: '{no' });
     const text =
-      'InvalidInputError: The payload of message 0:1-0 is not JSON (3 characters), so no handler was called. If another program writes the stream, define the stream with the option keys.';
+      'InvalidInputError: The payload of message 0:1-0 is not JSON (3 characters), so no handler was called, and the message is a dead letter. If another program writes to the stream, set the option keys in defineStream(). Otherwise correct the program that wrote it.';
     expect(malformed.outcomes).toEqual([['bury', '0:1-0', text]]);
     const invalid = openRunner(throwing(new InvalidInputError('wrong. Again.', { code: 'INVALID_OUTCOME' })));
     invalid.start();
@@ -155,8 +155,8 @@ describe('a message whose handler fails', () => {
     await turn();
     expect(malformed.lines).toEqual([]);
     expect(invalid.lines).toEqual([
-      `error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: ${text.replace(/\.$/, '')}. It runs again only if you replay the dead letter.`,
-      'error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: InvalidInputError: wrong. Again. It runs again only if you replay the dead letter.',
+      `error Stream orders, group mail: message 0:1-0 is a dead letter after attempt 1 of 3: ${text.replace(/\.$/, '')}. It runs again only if you replay the dead letter.`,
+      'error Stream orders, group mail: message 0:1-0 is a dead letter after attempt 1 of 3: InvalidInputError: wrong. Again. It runs again only if you replay the dead letter.',
     ]);
   });
 
@@ -166,7 +166,7 @@ describe('a message whose handler fails', () => {
     start();
     await turn();
     expect(lines).toEqual([
-      'error orders/mail: message 0:1-0 is a dead letter, unless it was deleted from the stream, after attempt 1 of 3: the handler gave up with deadLetter(). It runs again only if you replay the dead letter.',
+      'error Stream orders, group mail: message 0:1-0 is a dead letter, unless it was deleted from the stream, after attempt 1 of 3: the handler gave up with deadLetter(). It runs again only if you replay the dead letter.',
     ]);
     buried.count = undefined;
     start();
@@ -233,7 +233,7 @@ describe('a message whose handler asks for an outcome', () => {
     start();
     expect(outcomes).toEqual([['retry', '0:1-0', 0, false, `moved to other dead letters ${session.name} 0`]]);
     expect(lines).toEqual([
-      'error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: the handler gave up with deadLetter(). It runs again only if you replay the dead letter.',
+      'error Stream orders, group mail: message 0:1-0 is a dead letter after attempt 1 of 3: the handler gave up with deadLetter(). It runs again only if you replay the dead letter.',
     ]);
   });
 });

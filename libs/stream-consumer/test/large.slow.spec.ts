@@ -85,7 +85,7 @@ describe('publishMany of very many messages', () => {
       expect(error).toBeInstanceOf(PublishManyError);
       const { started, unknown, unpublished, cause, message } = error as PublishManyError;
       expect(cause).toMatchObject({ code: 'UNKNOWN_OUTCOME' });
-      expect(message).toMatch(/^publishMany failed at message \d+, counted from 0: UNKNOWN_OUTCOME: /);
+      expect(message).toMatch(/^publishMany ended at the message with index \d+: UNKNOWN_OUTCOME: /);
       expect(taken).toBe(started);
       expect(unknown.length + unpublished.length).toBeGreaterThan(0);
       expect(unknown.length + unpublished.length).toBeLessThanOrEqual(MOST_IN_FLIGHT);

@@ -70,7 +70,7 @@ describe('outcomes of decorated handlers', () => {
     await eventually(async () => expect(await streams.stats('s', 'g')).toMatchObject({ length: 0, pending: 0 }));
     expect([...sent].sort()).toEqual([0, 1, 2]);
     expect(await streams.deadLetters('s', 'g')).toMatchObject({ items: [] });
-    expect(lines).toEqual([expect.stringMatching(/^warn s\/g: Mails\.send returned an object of Object/)]);
+    expect(lines).toEqual([expect.stringMatching(/^warn Stream s, group g: Mails\.send returned an object of Object/)]);
     expect(lines.join()).not.toContain('secret');
   });
 
@@ -95,7 +95,9 @@ describe('outcomes of decorated handlers', () => {
     );
     await eventually(() => expect(lines).toHaveLength(2));
     expect(
-      lines.filter((line) => !/^error s\/g: message 0:[\d-]+ is a dead letter after attempt 1 of 5: /.test(line)),
+      lines.filter(
+        (line) => !/^error Stream s, group g: message 0:[\d-]+ is a dead letter after attempt 1 of 5: /.test(line),
+      ),
     ).toEqual([]);
   });
 });
@@ -139,7 +141,7 @@ describe.each(few(servers))('outcomes on %s', (_, client) => {
     expect(await buried('malformed')).toMatchObject({ attemptsMade: 1 });
     await eventually(() =>
       expect(lines.join('\n')).toMatch(
-        /malformed\/g: message 0:[\d-]+ is a dead letter after attempt 1 of 5: InvalidInputError: The payload/,
+        /Stream malformed, group g: message 0:[\d-]+ is a dead letter after attempt 1 of 5: InvalidInputError: The payload/,
       ),
     );
     expect(lines.join('\n')).not.toContain('secret');
@@ -181,7 +183,9 @@ describe.each(few(servers))('outcomes on %s', (_, client) => {
     const second = await bench.streams.handle(group('lowered', 'g', { attempts: 3 }), () => undefined);
     expect(await buried('lowered')).toMatchObject({ attemptsMade: 3 });
     await eventually(() =>
-      expect(lines.join('\n')).toContain('is a dead letter after attempt 5 of 3: no attempt is left: the consumer of'),
+      expect(lines.join('\n')).toContain(
+        'is a dead letter after attempt 5 of 3: no attempt is left: the consumer died',
+      ),
     );
     await second.stop();
   });
@@ -200,11 +204,11 @@ describe.each(few(servers))('outcomes on %s', (_, client) => {
     for (const stream of ['own', 'slow', 'input']) await streams.publish(stream, 1);
     for (const stream of ['own', 'slow', 'input']) expect(await buried(stream)).toMatchObject({ attemptsMade: 2 });
     const text = lines.join('\n');
-    expect(text).toMatch(/warn own\/g: message 0:[\d-]+ failed at attempt 1 of 2: TypeError\. /);
+    expect(text).toMatch(/warn Stream own, group g: message 0:[\d-]+ failed at attempt 1 of 2: TypeError\. /);
     expect(text).toMatch(
-      /warn slow\/g: message 0:[\d-]+ failed at attempt 1 of 2: TimeoutError: The handler of message .* did not end within \d+ ms \(timeoutMs\)\. /,
+      /warn Stream slow, group g: message 0:[\d-]+ failed at attempt 1 of 2: TimeoutError: The handler of message .* did not end within \d+ ms \(timeoutMs\)\. /,
     );
-    expect(text).toMatch(/warn input\/g: message 0:[\d-]+ failed at attempt 1 of 2: InvalidInputError\. /);
+    expect(text).toMatch(/warn Stream input, group g: message 0:[\d-]+ failed at attempt 1 of 2: InvalidInputError\. /);
     expect(text).not.toContain('secret');
     await Promise.all(handles.map((handle) => handle.stop()));
   });
@@ -215,7 +219,7 @@ describe.each(few(servers))('outcomes on %s', (_, client) => {
     await eventually(async () =>
       expect(await bench.streams.stats('plain', 'g')).toMatchObject({ length: 0, pending: 0, dead: 0 }),
     );
-    expect(lines).toEqual([expect.stringMatching(/^warn plain\/g: the handler returned a string/)]);
+    expect(lines).toEqual([expect.stringMatching(/^warn Stream plain, group g: the handler returned a string/)]);
     await handle.stop();
   });
 

@@ -42,13 +42,13 @@ describe('the lease of a session', () => {
     const { losses } = open([false]);
     await time.pass(1_000);
     await turn();
-    expect(losses).toEqual(['the lease of this consumer was taken over, Redis lost it, or the group was deleted']);
+    expect(losses).toEqual(['another consumer took over its lease, Redis lost the lease, or the group was deleted']);
   });
 
   it('that has ended by the clock fires the signals of its messages, and is still renewed', async () => {
     const { sent, losses, suspected } = open(Array.from({ length: 40 }, () => new Error('no reply')));
     await time.pass(3_000);
-    expect([suspected, losses]).toEqual([['the lease could not be renewed in time'], []]);
+    expect([suspected, losses]).toEqual([['its lease could not be renewed in time'], []]);
     const before = sent.length;
     await time.pass(500);
     expect(sent.length).toBeGreaterThan(before);

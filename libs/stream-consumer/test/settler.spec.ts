@@ -172,7 +172,7 @@ describe('outcomes of messages', () => {
       expect(log.map((one) => (one as string[])[0])).toEqual(['lose', 'lose']);
       expect(events.take()).toEqual([]);
     }
-    expect(LEASE_LOST).toBe('the lease of this consumer was taken over, Redis lost it, or the group was deleted');
+    expect(LEASE_LOST).toBe('another consumer took over its lease, Redis lost the lease, or the group was deleted');
   });
 
   it('are sent again until Redis replies, the session is lost or the consumer stops', async () => {

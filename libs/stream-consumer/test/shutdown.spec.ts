@@ -210,7 +210,7 @@ it('logs no warning if the start of the consumers fails after the close', async 
     await bench.streams.beforeApplicationShutdown();
     await starting;
     expect(warn.mock.calls.map(([line]) => String(line))).not.toContainEqual(
-      expect.stringContaining('could not be started'),
+      expect.stringContaining('failed when their consumers were started'),
     );
   } finally {
     warn.mockRestore();

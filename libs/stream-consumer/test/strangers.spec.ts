@@ -79,7 +79,7 @@ describe.each(few(servers))('when others change a group, on %s', (_, client) => 
     await check();
     expect(damage).toEqual([{ stream, group: 'g', restored: 1, deleted: 0 }]);
     expect(lines).toEqual([
-      `${stream}/g: Another client of Redis removed 1 message(s) from the pending list, as XGROUP DELCONSUMER does: they are delivered again.`,
+      `Stream ${stream}, group g: Another client of Redis removed 1 message(s) from the pending list (as XGROUP DELCONSUMER does), which are delivered again. Find the program that changes this stream, and stop it.`,
     ]);
     // It still waits for its time.
     expect(await bench.streams.stats(stream, 'g')).toMatchObject({ due: 1 });
@@ -246,7 +246,7 @@ describe.each(few(servers))('when others change a group, on %s', (_, client) => 
     await check();
     expect(damage).toEqual([{ stream, group: 'g', restored: 0, deleted: 2 }]);
     expect(lines).toEqual([
-      `${stream}/g: Another client of Redis deleted 2 message(s) before they were handled, as XDEL and XTRIM do: they are lost.`,
+      `Stream ${stream}, group g: Another client of Redis deleted 2 message(s) before they were handled (as XDEL and XTRIM do), which are lost for this group. Find the program that changes this stream, and stop it.`,
     ]);
     expect(await handle.stats()).toMatchObject({ length: 1, pending: 1, due: 1 });
     await handle.stop();

@@ -21,7 +21,8 @@ function outcomesOf(result: unknown, count: number): readonly unknown[] {
   if (!Array.isArray(result)) return Array<unknown>(count).fill(result);
   if (result.length === count) return result;
   throw new InvalidInputError(
-    `The handler of a batch of ${count} messages returned an array of ${result.length}. Expected nothing, one outcome, or one for each message.`,
+    `The handler of a batch of ${count} messages returned an array of ${result.length} values. Expected nothing, one outcome for ` +
+      `the batch, or an array of ${count} outcomes.`,
     { code: 'INVALID_OUTCOME' },
   );
 }

@@ -70,8 +70,8 @@ export class ConsumerSet {
       if (this.closed) return;
       if (!this.restart) {
         this.logger.warn(
-          `The consumers of decorated handlers could not be started. The start is repeated ${RESTART_MS} ms after each failure. ` +
-            thrownText(error),
+          'The handlers with @StreamConsumer() get no messages yet, because a call to Redis failed when their consumers were started. ' +
+            `The start is repeated ${RESTART_MS} ms after each failure. ${thrownText(error)}`,
         );
       }
       this.restart = time.setTimeLimit(() => void this.startDeclared(), RESTART_MS);
@@ -128,8 +128,8 @@ export class ConsumerSet {
       );
       if (differs === undefined) continue;
       throw where.error(
-        `${differs} is ${textOf(options[differs])}, but another consumer of ${options.stream}/${options.group} ` +
-          `has ${textOf(other.options[differs])}. Only concurrency may differ between the consumers of a group.`,
+        `${differs} is ${textOf(options[differs])}, but another consumer of stream ${options.stream}, group ${options.group} in this ` +
+          `process has ${textOf(other.options[differs])}. Give all consumers of a group the same options, except concurrency.`,
       );
     }
   }
@@ -141,5 +141,5 @@ export class ConsumerSet {
 }
 
 function closedError(): ClosedError {
-  return new ClosedError('The app shuts down, so no consumer was started.');
+  return new ClosedError('StreamConsumerService: No consumer was started, because this app is shutting down.');
 }

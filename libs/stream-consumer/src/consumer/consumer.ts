@@ -52,7 +52,7 @@ export class Consumer implements StreamConsumerHandle {
   ) {
     const { stream, group, batch } = options;
     const invoke = batch > 0 ? inBatches(batch, handler as InvokeBatch) : (handler as Invoke);
-    const log = new WorkLog('StreamConsumer', `${stream}/${group}`, ['MALFORMED_PAYLOAD']);
+    const log = new WorkLog('StreamConsumer', `Stream ${stream}, group ${group}`, ['MALFORMED_PAYLOAD']);
     this.calls = new Calls((during, error) => {
       events.callFailed.publish(() => ({ stream, group, during, error }));
       log.callFailed(during, error);
@@ -108,7 +108,7 @@ export class Consumer implements StreamConsumerHandle {
    * @throws the errors of ScriptRegistry.run()
    */
   async openPartitions(): Promise<void> {
-    const steps = new Steps('StreamConsumerService.handle', 'Call it again, or remove the group with removeGroup().');
+    const steps = new Steps('StreamConsumerService.handle', 'Repeat the call, or remove the group with removeGroup().');
     const { from } = this.options;
     const atEnd = from === 'end' && !this.opened;
     const { partitions, ends } = await steps.one(this.source.join(this.group, this.paused, atEnd));

@@ -105,15 +105,15 @@ export class Delivery extends Attempt implements StreamMessage, Held {
       // This error is logged, and a log must not contain a payload. The message of the JSON parser would quote parts of it.
       const problem = payload.length === 0 ? 'missing' : `not JSON (${payload.length} characters)`;
       throw new InvalidInputError(
-        `The payload of message ${this.id} is ${problem}, so no handler was called. If another program writes the stream, define the ` +
-          'stream with the option keys.',
+        `The payload of message ${this.id} is ${problem}, so no handler was called, and the message is a dead letter. If another ` +
+          'program writes to the stream, set the option keys in defineStream(). Otherwise correct the program that wrote it.',
         { code: 'MALFORMED_PAYLOAD' },
       );
     }
   }
 
   lossOf(): LostError {
-    return this.lossBecause('its lease has ended');
+    return this.lossBecause('its lease of the message has ended');
   }
 
   suspect(reason: string): void {
@@ -133,7 +133,9 @@ export class Delivery extends Attempt implements StreamMessage, Held {
   }
 
   private lossBecause(reason: string): LostError {
-    return new LostError(`This consumer may no longer own message ${this.id}, because ${reason}.`);
+    return new LostError(
+      `This consumer may no longer have message ${this.id}, because ${reason}. Another consumer may handle the message, so stop and write nothing more.`,
+    );
   }
 }
 
@@ -143,7 +145,7 @@ export type Invoke = (message: StreamMessage) => unknown;
 const HANDED_BACK = 'handed back';
 const MOVED_ELSEWHERE = 'moved to other dead letters';
 const NO_ATTEMPT_LEFT =
-  'no attempt is left: the consumer of the last one died, shut down or lost its lease, or the option attempts was lowered since';
+  'no attempt is left: the consumer died, shut down or lost its lease during the last attempt, or the option attempts was lowered since';
 
 /** If the handler of an earlier message with the same key still runs, the message is tried again after this time, ms. */
 const BUSY_KEY_MS = 1_000;
@@ -254,8 +256,8 @@ export class HandlerRunner implements Work<Delivery> {
     this.hasWarnedOfResult = true;
     const { stream, group } = this.options;
     this.logger.warn(
-      `${stream}/${group}: ${this.invoke.name || 'the handler'} returned ${classOf(result)}, which is treated ` +
-        `as if it had returned nothing. Return nothing, retryLater({ delayMs }) or deadLetter(reason). Logged once.`,
+      `Stream ${stream}, group ${group}: ${this.invoke.name || 'the handler'} returned ${classOf(result)}, which is ignored: the ` +
+        'message counts as handled. Return nothing, retryLater({ delayMs }) or deadLetter(reason). Logged once.',
     );
   }
 

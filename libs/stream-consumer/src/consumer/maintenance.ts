@@ -131,10 +131,14 @@ export class Maintenance {
     events.groupDamaged.publish(() => ({ stream, group, restored, deleted }));
     const found = [
       restored > 0 &&
-        `removed ${restored} message(s) from the pending list, as XGROUP DELCONSUMER does: they are delivered again`,
-      deleted > 0 && `deleted ${deleted} message(s) before they were handled, as XDEL and XTRIM do: they are lost`,
+        `removed ${restored} message(s) from the pending list (as XGROUP DELCONSUMER does), which are delivered again`,
+      deleted > 0 &&
+        `deleted ${deleted} message(s) before they were handled (as XDEL and XTRIM do), which are lost for this group`,
     ];
-    this.logger.warn(`${stream}/${group}: Another client of Redis ${found.filter(Boolean).join(', and ')}.`);
+    this.logger.warn(
+      `Stream ${stream}, group ${group}: Another client of Redis ${found.filter(Boolean).join(', and ')}. Find the program that ` +
+        'changes this stream, and stop it.',
+    );
   }
 
   private async measure(): Promise<void> {
@@ -147,11 +151,11 @@ export class Maintenance {
     if (stalled) events.groupStalled.publish(() => ({ stream, group, stats }));
     if (stalled && !this.stalled) {
       this.logger.warn(
-        `${stream}/${group} may be stalled: its oldest unsettled message is ${oldestMs} ms old, ` +
-          `${pending} messages are pending, and ${lag} are not read yet.`,
+        `Stream ${stream}, group ${group} may be stalled: its oldest message that is not done is ${oldestMs} ms old. ${pending} messages ` +
+          `are with consumers, and ${lag} are not read yet. Check that a process with the handler runs, and that the handler ends.`,
       );
     }
-    if (!stalled && this.stalled) this.logger.log(`${stream}/${group} is no longer stalled.`);
+    if (!stalled && this.stalled) this.logger.log(`Stream ${stream}, group ${group} is no longer stalled.`);
     this.stalled = stalled;
   }
 }

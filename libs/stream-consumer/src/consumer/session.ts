@@ -10,8 +10,8 @@ import type { Settlers } from '../streams/stream-catalog';
 import { acknowledge, finish, retryEntry, type TakenEntry } from './consumer.scripts';
 
 const HOST = hostname().replaceAll(/\s/g, '-');
-/** Reason for the loss of a session, as the end of the sentence `This consumer may no longer own message ..., because`. */
-export const LEASE_LOST = 'the lease of this consumer was taken over, Redis lost it, or the group was deleted';
+/** Reason for the loss of a session, as the end of the sentence `This consumer may no longer have message ..., because`. */
+export const LEASE_LOST = 'another consumer took over its lease, Redis lost the lease, or the group was deleted';
 
 /** Stream, partition and group from which messages were taken. */
 export interface Origin {
@@ -120,7 +120,7 @@ export class Session extends Lease {
 
   /** Aborts the AbortSignals of all messages, because the lease has ended by the clock of this process. In Redis, it may still run. */
   protected override lapse(): void {
-    for (const message of this.messages.values()) message.suspect('the lease could not be renewed in time');
+    for (const message of this.messages.values()) message.suspect('its lease could not be renewed in time');
   }
 }
 

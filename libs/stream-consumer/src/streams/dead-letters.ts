@@ -28,7 +28,7 @@ interface IdRange {
 /** Function that replays or drops dead letters of one partition, and returns their number. */
 type Use = (partition: number, entries: readonly string[]) => Promise<number>;
 
-const REPEAT = 'Call it again: it continues with the dead letters that are left.';
+const REPEAT = 'Repeat the call: it continues with the dead letters that are left.';
 
 function parsed(text: string): unknown {
   try {

@@ -25,7 +25,7 @@ function checkText(what: string, text: unknown): string {
     return text;
   }
   throw new InvalidInputError(
-    `${what} is ${shown(text)}. Expected 1 to ${MAX_TEXT} characters of well-formed text, without control characters.`,
+    `The ${what} of the message is ${shown(text)}. Expected 1 to ${MAX_TEXT} characters of well-formed Unicode, without control characters.`,
   );
 }
 
@@ -35,18 +35,18 @@ function jsonOf(payload: unknown, maxBytes: number): string {
   try {
     json = JSON.stringify(payload);
   } catch (cause) {
-    throw new InvalidInputError(`The payload cannot be written as JSON: ${String(cause)}`, { cause });
+    throw new InvalidInputError(`The payload of the message cannot be written as JSON: ${String(cause)}`, { cause });
   }
   if (json === undefined) {
     throw new InvalidInputError(
-      `The payload is ${classOf(payload)}, for which JSON.stringify() returns undefined. Publish a value that JSON can hold.`,
+      `The payload of the message is ${classOf(payload)}, for which JSON.stringify() returns undefined. Publish plain data.`,
     );
   }
   // A character of a JavaScript string (a UTF-16 unit) has at most 3 bytes in UTF-8, so the bytes of a short text need not be counted.
   if (json.length * 3 > maxBytes && Buffer.byteLength(json) > maxBytes) {
     throw new InvalidInputError(
-      `The payload has ${Buffer.byteLength(json)} bytes as JSON. maxPayloadBytes allows ${maxBytes}. ` +
-        `Store the data elsewhere and publish where it is.`,
+      `The payload of the message has ${Buffer.byteLength(json)} bytes as JSON. At most ${maxBytes} bytes are allowed ` +
+        `(maxPayloadBytes). Store the data elsewhere and publish its id, or raise maxPayloadBytes.`,
     );
   }
   return json;
@@ -65,7 +65,7 @@ export function checkMessage(stream: Stream, message: PublishMessage): string {
   const { payload, key, operationId, operationRetentionMs } = message;
   if (stream.isForeign) {
     throw new InvalidInputError(
-      `Stream ${stream.name} is defined with the option keys, so another program writes it. Add entries with XADD.`,
+      `The message was not published: stream ${stream.name} is defined with the option keys, so another program writes it. Let that program publish, or use XADD.`,
     );
   }
   const json = jsonOf(payload, stream.options.maxPayloadBytes);
@@ -73,7 +73,9 @@ export function checkMessage(stream: Stream, message: PublishMessage): string {
   if (operationId !== undefined) checkText('operationId', operationId);
   if (operationRetentionMs !== undefined) {
     if (operationId === undefined) {
-      throw new InvalidInputError('operationRetentionMs is set without operationId. Give both.');
+      throw new InvalidInputError(
+        'operationRetentionMs is set without operationId, so it has no effect. Set operationId, too, or leave operationRetentionMs out.',
+      );
     }
     retention.integer('operationRetentionMs', operationRetentionMs, 1_000);
   }
@@ -155,10 +157,10 @@ export class PublishManyError extends LuanestError implements PublishManyState {
   ) {
     const why = cause instanceof LuanestError ? `${cause.code}: ${cause.message.replace(/\.$/, '')}` : 'see the cause';
     super(
-      `publishMany failed at message ${index}, counted from 0: ${why}. Of the first ${started} messages, ` +
-        `${unpublished.length} failed and were not published, and ${unknown.length} may have been published: their indexes ` +
-        `are in \`unpublished\` and \`unknown\`. Publish these again, and all messages from index ${started}. A message that may ` +
-        `have been published is added only once if its operationId is the same.`,
+      `publishMany ended at the message with index ${index}: ${why}. Of the first ${started} messages, ${unpublished.length} were not ` +
+        `published (error.unpublished has their indexes), and ${unknown.length} may have been published (error.unknown). Publish both ` +
+        `again with the same operationId, and then the messages from index ${started}. A repeat with the same operationId adds no ` +
+        'message twice.',
       { cause },
     );
     [this.started, this.unknown, this.unpublished, this.results] = [started, unknown, unpublished, results];
@@ -172,7 +174,9 @@ function checkSource(messages: unknown): PublishSource {
   const source = messages as Partial<Iterable<PublishMessage> & AsyncIterable<PublishMessage>> | null | undefined;
   const isIterable = typeof messages === 'object' && (source?.[Symbol.iterator] ?? source?.[Symbol.asyncIterator]);
   if (isIterable) return messages as PublishSource;
-  throw new InvalidInputError(`The messages are ${shown(messages)}. Expected an array or another iterable object.`);
+  throw new InvalidInputError(
+    `publishMany: The messages are ${shown(messages)}. Expected an array or another iterable object.`,
+  );
 }
 
 function isCertain(error: unknown): boolean {
@@ -265,7 +269,7 @@ export async function publishAll(
 ): Promise<PublishResult[] | number> {
   const source = checkSource(messages);
   if (onResult !== undefined && typeof onResult !== 'function') {
-    throw new InvalidInputError(`onResult is ${shown(onResult)}. Expected a function.`);
+    throw new InvalidInputError(`publishMany: onResult is ${shown(onResult)}. Expected a function.`);
   }
   const results: PublishResult[] = [];
   const keep: OnResult = (result, index) => void (results[index] = result);

@@ -27,7 +27,9 @@ function rangeOf(range: ReplayRange): Range {
   const fromMs = where.integer('fromAtMs', fromAtMs, 0, LATEST_MS);
   const toMs = beforeAtMs === undefined ? Infinity : where.integer('beforeAtMs', beforeAtMs, 0, LATEST_MS);
   if (toMs <= fromMs) {
-    throw checks.error('range.beforeAtMs is not after range.fromAtMs, so no message is in the range.');
+    throw checks.error(
+      'range.beforeAtMs is not later than range.fromAtMs, so the range has no messages. Set beforeAtMs to a later time.',
+    );
   }
   return {
     after: fromMs === 0 ? '0-0' : `${fromMs - 1}-${LAST_SEQ}`,
@@ -53,8 +55,9 @@ export class RangeReplays {
     const range = rangeOf(given);
     const again =
       range.operationId === undefined
-        ? 'Messages may have been replayed. With an operationId, the call could be repeated.'
-        : 'Call it again with the same operationId: it continues where it ended.';
+        ? 'Some messages may have been replayed, and a repeat would replay them twice. Pass an operationId next time: then the call ' +
+          'can be repeated.'
+        : 'Repeat the call with the same operationId: it continues where it ended.';
     const steps = new Steps('StreamConsumerService.replayRange', again);
     // Prefixes keep operation ids apart: g for ids of callers here, r for ids that luanest makes, and c or p for those of a publish.
     const isOwn = range.operationId === undefined;
@@ -69,7 +72,10 @@ export class RangeReplays {
       replayed += ofPartition ?? 0;
       isThere ||= ofPartition !== undefined;
     }
-    if (!isThere) throw checks.error(`Stream ${stream.name} has no group ${group}, so nothing was replayed.`);
+    if (!isThere)
+      throw checks.error(
+        `Stream ${stream.name} has no group ${group}, so nothing was replayed. Correct the name of the group, or start a consumer of it first.`,
+      );
     return replayed;
   }
 

@@ -341,8 +341,8 @@ export class StreamCatalog {
     const known = this.streams.get(name);
     if (known && JSON.stringify(known.options) !== JSON.stringify(options)) {
       throw new InvalidOptionError(
-        `defineStream: Stream ${name} has other options in this process already. Define it in one place: call ` +
-          `defineStream once and pass its value to every call. Do not use its name alone before.`,
+        `defineStream: Stream ${name} was used before in this process with other options. Call defineStream once, and pass the value ` +
+          'that it returns to every call, instead of the name of the stream.',
       );
     }
     if (known) return known;

@@ -157,12 +157,13 @@ function checkRetention(where: Checks, given: StreamOptions): Required<Retention
   }
   if (keys !== undefined && deleteAfter.length === 0) {
     throw where.error(
-      'retain and keys are set without deleteAfter, so no message is deleted anyway. Leave out retain, or set deleteAfter.',
+      'retain and keys are set without deleteAfter, so retain has no effect: no message is deleted. Leave out retain, or set deleteAfter.',
     );
   }
   if (maxLength !== undefined) {
     throw where.error(
-      'retain and maxLength are both set, but a publisher does not know which messages are settled, so those that are kept would make the stream full. Leave out one of them.',
+      'retain and maxLength are both set. The messages that retain keeps would count towards maxLength, and make the stream full. Leave ' +
+        'out one of the two.',
     );
   }
   const limits = where.in('retain');
@@ -179,21 +180,21 @@ function checkKeys(where: Checks, { keys, partitions }: StreamOptions): readonly
   if (keys === undefined) return [];
   const isList = Array.isArray(keys) && keys.length >= 1 && keys.length <= 1_024 && new Set(keys).size === keys.length;
   if (!isList || keys.some((key) => typeof key !== 'string' || key === '')) {
-    where.refuse('keys', keys, 'a list of 1 to 1,024 different, non-empty strings');
+    where.refuse('keys', keys, 'an array of 1 to 1,024 different keys in Redis, none of them empty');
   }
   if (keys.length > 0 && partitions !== undefined) {
-    throw where.error('partitions and keys are both set. Leave out partitions, because each key is a partition.');
+    throw where.error('partitions and keys are both set, but each key is one partition. Leave out partitions.');
   }
   return Object.freeze([...(keys as readonly string[])]);
 }
 
 function checkGroups(where: Checks, { keys, deleteAfter = [] }: StreamOptions): readonly string[] {
   if (!Array.isArray(deleteAfter) || new Set(deleteAfter).size !== deleteAfter.length) {
-    where.refuse('deleteAfter', deleteAfter, 'a list of names of groups, none of them twice');
+    where.refuse('deleteAfter', deleteAfter, 'an array of different names of groups');
   }
   if (deleteAfter.length > 0 && keys === undefined) {
     throw where.error(
-      'deleteAfter is set without keys. Leave it out: without keys, a message is deleted when all groups have settled it.',
+      'deleteAfter is set without keys, so it has no effect: a message is deleted when all groups are done with it. Leave out deleteAfter.',
     );
   }
   return Object.freeze(deleteAfter.map((name, i) => where.text(`deleteAfter[${i}]`, name, NAME, NAME_TEXT)));
