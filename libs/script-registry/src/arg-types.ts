@@ -29,7 +29,7 @@ export const int: ArgType<number> = {
   encode(value, name) {
     if (!Number.isSafeInteger(value)) {
       throw new InvalidInputError(
-        `Argument ${name} is ${shown(value)}. Expected an integer from -(2^53 - 1) to 2^53 - 1, as the argument is declared as \`int\`.`,
+        `Argument ${name} is ${shown(value)}. Expected an integer from -(2^53 - 1) to 2^53 - 1, because the script declares the argument as \`int\`.`,
         { code: 'INVALID_CALL' },
       );
     }
@@ -46,8 +46,8 @@ export const str: ArgType<string> = {
     }
     if (!value.isWellFormed()) {
       throw new InvalidInputError(
-        `Argument ${name} is ${shown(value)}. Expected well-formed Unicode, because Redis would store another character ` +
-          'for a lone surrogate.',
+        `Argument ${name} is ${shown(value)}. Expected well-formed Unicode: the text has a half of a surrogate ` +
+          'pair, which Redis would store as another character.',
         { code: 'INVALID_CALL' },
       );
     }

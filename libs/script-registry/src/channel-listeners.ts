@@ -61,11 +61,12 @@ export class ChannelListeners {
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
    */
   async listen(slot: number, channel: string, listener: ChannelListener): Promise<() => void> {
-    if (this.closed) throw new NotSentError('Not subscribed to the channel: ScriptRegistry is closed.');
+    if (this.closed)
+      throw new NotSentError('ScriptRegistry did not subscribe to the channel, because the app is shutting down.');
     const node = this.connection.nodeFor(slot);
     if (!node?.ready) {
       throw new NotSentError(
-        `Not subscribed to the channel: the node of slot ${slot} is not connected, or not ready yet.`,
+        `ScriptRegistry did not subscribe to the channel, because the Redis node of hash slot ${slot} is not connected, or not ready yet.`,
       );
     }
     const link = this.links.get(node.id) ?? this.open(node);
@@ -85,7 +86,7 @@ export class ChannelListeners {
       if (link.channels.get(channel)?.listeners === listeners) link.channels.delete(channel);
       const reason = messageOf(cause);
       if (reason.startsWith('MOVED ')) this.connection.refresh();
-      throw new NotSentError(`Not subscribed to the channel: ${reason}`, { cause });
+      throw new NotSentError(`ScriptRegistry could not subscribe to the channel: ${reason}`, { cause });
     }
     return stop;
   }

@@ -45,7 +45,8 @@ function checkNames(name: string, kind: 'key' | 'argument', names: readonly stri
 function checkSource(name: string, source: string, keys: readonly string[], args: ArgSpecs): void {
   if (typeof source !== 'string' || source.trim() === '')
     refuse(name, `source is ${shown(source)}. Expected Lua code.`);
-  if (source.startsWith('#!')) refuse(name, 'source begins with a #! line. Remove it, and name its flags in `flags`.');
+  if (source.startsWith('#!'))
+    refuse(name, 'source begins with a #! line. Remove the line, and put its flags into the option `flags`.');
   const { shared, call, finish } = sectionsOf(source);
   const code = withoutComments(source);
   if (/\bluanest_/.test(code)) {
@@ -57,13 +58,15 @@ function checkSource(name: string, source: string, keys: readonly string[], args
   if (/\b(KEYS|ARGV)\b/.test(withoutComments(shared))) {
     refuse(
       name,
-      'The Lua above the line `-- @call` reads KEYS or ARGV, but it runs once for all calls of a group. Pass them to its functions.',
+      'The Lua above the line `-- @call` reads KEYS or ARGV. This part runs once for all calls of a group, so it has none. Read KEYS and ' +
+        'ARGV below `-- @call`, and pass them to the functions as arguments.',
     );
   }
   if (/\bARGV\b/.test(withoutComments(finish))) {
     refuse(
       name,
-      'The Lua below the line `-- @finish` reads ARGV, but it runs after all calls of a group. Pass it values in locals above `-- @call`.',
+      'The Lua below the line `-- @finish` reads ARGV. This part runs once, after all calls of a group. Declare local variables above ' +
+        '`-- @call`, and store there what this part needs.',
     );
   }
   const argNames = Object.keys(args);
@@ -80,17 +83,19 @@ function checkIndexes(name: string, table: string, lua: string, most: number, na
   if (bad === undefined) return;
   refuse(
     name,
-    `The Lua reads ${table}[${bad}], but the script declares ${names.length}: ${names.join(', ') || 'none'}. Indexes start at 1.`,
+    `The Lua reads ${table}[${bad}], but the script declares ${names.length}: ${names.join(', ') || 'none'}. Declare the missing one in defineScript(), or correct the index. Indexes start at 1.`,
   );
 }
 
 function checkParameters(name: string, keys: readonly string[], args: ArgSpecs): void {
   if (keys.length === 0)
-    refuse(name, '`keys` is empty. Expected at least one key, since Redis Cluster finds the node by it.');
+    refuse(name, '`keys` is empty. Expected at least one key, because Redis Cluster finds the node by the key.');
   checkNames(name, 'key', keys);
   checkNames(name, 'argument', Object.keys(args));
-  if (keys.slice(0, -1).some((key) => key.endsWith('[]'))) refuse(name, 'A list of keys must be the last key.');
-  if (Object.values(args).slice(0, -1).some(isList)) refuse(name, 'A list argument must be the last argument.');
+  if (keys.slice(0, -1).some((key) => key.endsWith('[]')))
+    refuse(name, 'A list of keys (`name[]`) is not the last of `keys`. Put the list at the end.');
+  if (Object.values(args).slice(0, -1).some(isList))
+    refuse(name, 'A list argument is not the last of `args`. Put the list at the end.');
 }
 
 function resolveGroup(name: string, group: GroupOptions | false | undefined): ScriptDefinition['group'] {
@@ -137,14 +142,11 @@ export function defineScript<
 ): ScriptDefinition<K, A, R> {
   const { name, source, keys, args, reply, replyBytes = false } = spec;
   if (!NAME.test(name))
-    refuse(name, 'The name is invalid. Expected <lib>.<verb> in kebab-case, such as "limits.consume".');
+    refuse(name, 'The name of the script is invalid. Expected <lib>.<verb> in kebab-case, such as "limits.consume".');
   checkParameters(name, keys, args);
   checkSource(name, source, keys, args);
   if (sectionsOf(source).finish !== '')
-    refuse(
-      name,
-      'source has a line `-- @finish`. Only group.source may have one, because a call alone ends at `return`.',
-    );
+    refuse(name, 'source has a line `-- @finish`, which only group.source may have. Move that part to group.source.');
   const group = resolveGroup(name, spec.group);
   if (group !== false && group.source !== undefined) checkSource(name, group.source, keys, args);
   if (typeof reply !== 'function') refuse(name, `reply is ${shown(reply)}. Expected a function.`);

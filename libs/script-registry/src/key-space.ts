@@ -7,7 +7,7 @@ const SEGMENT = /^[a-z0-9][a-z0-9-]*$/;
 function checked(value: string, what: string): string {
   if (typeof value !== 'string' || value === '' || value.length > MAX_SUBJECT_CHARS || !value.isWellFormed()) {
     throw new InvalidInputError(
-      `The ${what} is ${shown(value)}. Expected a string of well-formed Unicode with a length of 1 to ${MAX_SUBJECT_CHARS}. Hash longer text.`,
+      `KeySpace: The ${what} is ${shown(value)}. Expected well-formed Unicode of 1 to ${MAX_SUBJECT_CHARS} characters. Pass a hash of longer text.`,
       { code: 'INVALID_KEY' },
     );
   }
@@ -38,9 +38,12 @@ export class TaggedKeys {
    */
   key(name: string, ...segments: readonly string[]): string {
     if (!SEGMENT.test(name))
-      throw new InvalidInputError(`The key name is ${shown(name)}. Expected kebab-case, such as "daily-counter".`, {
-        code: 'INVALID_KEY',
-      });
+      throw new InvalidInputError(
+        `KeySpace: The key name is ${shown(name)}. Expected kebab-case, such as "daily-counter".`,
+        {
+          code: 'INVALID_KEY',
+        },
+      );
     let key = `${this.base}:${name}`;
     for (const segment of segments) key += `:${escapeSegment(checked(segment, 'key segment'))}`;
     return key;
@@ -70,14 +73,17 @@ export class KeySpace {
   constructor(prefix: string, lib: string) {
     if (/[{}]/.test(checked(prefix, 'key prefix'))) {
       throw new InvalidInputError(
-        `The key prefix is ${shown(prefix)}. Expected text without braces, because braces would change the hash tag.`,
+        `KeySpace: The key prefix is ${shown(prefix)}. Expected text without braces, because braces would change the hash tag of the keys.`,
         { code: 'INVALID_KEY' },
       );
     }
     if (!SEGMENT.test(lib))
-      throw new InvalidInputError(`The lib of the key space is ${shown(lib)}. Expected kebab-case, such as "my-lib".`, {
-        code: 'INVALID_KEY',
-      });
+      throw new InvalidInputError(
+        `KeySpace: The lib, the second part of all keys, is ${shown(lib)}. Expected kebab-case, such as "my-lib".`,
+        {
+          code: 'INVALID_KEY',
+        },
+      );
     this.base = `${prefix}:${lib}`;
   }
 
@@ -103,7 +109,7 @@ export class KeySpace {
     const [, tag] = /^[^{]*\{([^}]+)\}/.exec(checked(key, 'key')) ?? [];
     if (tag === undefined && /[{}]/.test(key)) {
       throw new InvalidInputError(
-        `The key ${shown(key)} has braces, but no hash tag. Expected a hash tag, as in "orders:{eu}", so that other keys can share its slot.`,
+        `KeySpace.sameSlotAs: The key ${shown(key)} has braces, but no hash tag. Expected a hash tag, as in "orders:{eu}".`,
         { code: 'INVALID_KEY' },
       );
     }

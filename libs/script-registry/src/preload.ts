@@ -52,21 +52,26 @@ export class Preload {
     if (required) throw new PreloadFailedError(problem);
     if (this.unconnected().length > 0) return void notice();
     this.logger.warn(
-      `${problem} Calls wait until their master is connected, at most until their deadlines. Missing scripts are loaded when it ` +
-        `connects, or when a call needs them.`,
+      `${problem} The app runs on. Calls wait until their master is connected, at most until their deadlines. Missing scripts are ` +
+        `loaded when the master connects, or when a call needs them.`,
     );
   }
 
   /** Checks each node: the node must reply to PING, have all scripts, and allow the Redis user to run scripts. */
   async health(timeoutMs: number): Promise<ScriptHealth> {
     const nodes = this.connection.nodes();
-    if (!nodes.some(({ role }) => role === 'master')) return { healthy: false, problems: ['no master is connected'] };
+    if (!nodes.some(({ role }) => role === 'master'))
+      return { healthy: false, problems: ['no master of Redis is connected'] };
     const results = await Promise.all(
       nodes.map((node) =>
-        withTimeout(this.nodeProblem(node), timeoutMs, `${node.id}: the check did not end within ${timeoutMs} ms`),
+        withTimeout(
+          this.nodeProblem(node),
+          timeoutMs,
+          `${node.id}: Redis did not reply to the health check within ${timeoutMs} ms`,
+        ),
       ),
     );
-    const lost = this.connection.lostMasters().map((id) => `not connected: ${id}`);
+    const lost = this.connection.lostMasters().map((id) => `${id}: not connected`);
     const problems = [...lost, ...results.filter((problem) => problem !== undefined)];
     return { healthy: problems.length === 0, problems };
   }
@@ -86,7 +91,7 @@ export class Preload {
       ]);
       const missing = (present as (number | string)[]).filter((found) => Number(found) !== 1).length;
       if (missing === 0) return undefined;
-      const lacking = `${node.id} replies to PING, but lacks ${missing} of ${shas.length} script bodies`;
+      const lacking = `${node.id} replies to PING, but ${missing} of ${shas.length} scripts are not loaded there`;
       const why = this.loader.loaded.get(node);
       return why instanceof Error ? `${lacking}: ${why.message}` : lacking;
     } catch (error) {
@@ -180,8 +185,8 @@ export class Preload {
       `Redis is unavailable: ${masters.join(', ')} ${masters.length === 1 ? 'is' : 'are'} not connected` +
         `${error === undefined ? '' : ` (${error})`}. Start Redis, or correct the address in ScriptRegistryModule.forRoot(). ` +
         (required
-          ? `The app waits for it for up to ${preloadTimeoutMs} ms, then its boot fails, because preload is 'required'.`
-          : `The app boots without it. A module that reads from Redis at boot waits for it first, for up to ${deadlineMs} ms.`),
+          ? `The app waits for Redis for up to ${preloadTimeoutMs} ms, then the boot fails, because preload is 'required'.`
+          : `The app boots without Redis. Modules that read from Redis at boot first wait for it, for up to ${deadlineMs} ms.`),
     );
     return true;
   }
@@ -204,8 +209,8 @@ export class Preload {
     problems.push(...lost.map((id) => `${id}: not connected`));
     if (problems.length === 0) return undefined;
     return (
-      `These masters are not connected, or lack scripts: ${problems.join('; ')}. ` +
-      `Check that this process can connect to them, and that they run Redis 7.0 or newer and allow SCRIPT LOAD.`
+      `The scripts could not be loaded on these masters of Redis: ${problems.join('; ')}. ` +
+      `Check that this process can connect to them, that they run Redis 7.0 or newer, and that the Redis user may use SCRIPT LOAD.`
     );
   }
 }

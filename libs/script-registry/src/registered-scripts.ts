@@ -24,7 +24,7 @@ export class RegisteredScripts {
       for (const other of this.pipes.keys()) {
         if (other.name === script.name && fingerprint(other) !== fingerprint(script)) {
           throw new SetupError(
-            `ScriptRegistryModule: Two different scripts of ScriptRegistry "${this.registry}" are named ${script.name}. Rename one of them.`,
+            `ScriptRegistryModule: Two different scripts in ScriptRegistry "${this.registry}" have the name ${script.name}. Rename one of them.`,
             { code: 'SCRIPT_CONFLICT' },
           );
         }
@@ -41,8 +41,9 @@ export class RegisteredScripts {
     const known = [...this.pipes.keys()].map(({ name }) => name).join(', ') || 'none';
     const name = (script as ScriptDefinition | undefined)?.name ?? shown(script);
     return new SetupError(
-      `${name} is not registered with ScriptRegistry "${this.registry}". Import ScriptRegistryModule.forFeature([...]) ` +
-        `with this same object, and with the name of the ScriptRegistry if it is not "default". Registered: ${known}.`,
+      `The script ${name} is not registered with ScriptRegistry "${this.registry}". Import ScriptRegistryModule.forFeature([...]) ` +
+        `with the same object that defineScript() returned, and with the name of the ScriptRegistry if it is not "default". ` +
+        `Registered scripts: ${known}.`,
       { code: 'SCRIPT_NOT_REGISTERED' },
     );
   }

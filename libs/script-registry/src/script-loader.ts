@@ -42,7 +42,7 @@ export class ScriptLoader {
    */
   problem(node: RedisNode): Error | undefined {
     const state = this.loaded.get(node);
-    return state === true ? undefined : (state ?? new Error('scripts are not loaded yet'));
+    return state === true ? undefined : (state ?? new Error('its scripts are not loaded yet'));
   }
 
   /** Forgets whether a node has the scripts. After a reconnect, another server may have its address. */
@@ -132,7 +132,9 @@ export class ScriptLoader {
       }
       const expected = scripts[i]?.sha;
       if (String(reply.value) !== expected) {
-        throw new Error(`${node.id} replied to SCRIPT LOAD with ${String(reply.value)} instead of ${expected}`);
+        throw new Error(
+          `${node.id} replied to SCRIPT LOAD with ${String(reply.value)} instead of the SHA1 ${expected}. Is it a Redis server?`,
+        );
       }
     }
     return scripts.length;

@@ -108,7 +108,7 @@ export function resolveOptions(options: ScriptRegistryModuleOptions): ResolvedSc
   const { url, connection, client } = options;
   const set = REDIS_OPTIONS.filter((name) => options[name] !== undefined);
   if (set.length > 1) {
-    throw checks.error(`${set.join(' and ')} are set. Set only one of them: the one that names the Redis to use.`);
+    throw checks.error(`${set.join(' and ')} are set. Set only one of them, the one for the Redis that the app uses.`);
   }
   checkUrl(url);
   checkConnection(connection);

@@ -169,7 +169,9 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       timeoutMs: checks.integer('timeoutMs', timeoutMs, 1),
     };
     if (timeoutMs >= deadlineMs) {
-      throw checks.error(`timeoutMs is ${timeoutMs}. Expected less than the call's deadlineMs, ${deadlineMs}.`);
+      throw checks.error(
+        `timeoutMs is ${timeoutMs} ms. Expected less than the deadlineMs of the call, which is ${deadlineMs} ms.`,
+      );
     }
     return withCallEvents(this.name, script.name, () => this.start(script, input, options, wait));
   }
@@ -271,7 +273,9 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       const pipe = this.scripts.pipes.get(script);
       if (pipe === undefined) throw this.scripts.unknown(script);
       if (this.closed) {
-        throw new NotSentError(`${script.name} was not sent, because ScriptRegistry "${this.name}" is closed.`);
+        throw new NotSentError(
+          `The script ${script.name} was not sent, because ScriptRegistry "${this.name}" is closed: the app is shutting down.`,
+        );
       }
       const { deadlineMs, startedAtMs } = options ?? NO_OPTIONS;
       const limitMs = deadlineMs === undefined ? this.options.deadlineMs : checks.integer('deadlineMs', deadlineMs, 1);

@@ -137,7 +137,9 @@ describe.each(clients)('bytes on %s', (_name, open, grouping) => {
     for (const value of ['text', 7, [1, 2], null, new Uint16Array(2), { length: 2 }]) {
       const call = registry.run(hex, { keys: { value: key('hex') }, args: { value: value as never } });
       await expect(call).rejects.toThrow(expect.objectContaining({ code: 'INVALID_CALL' }) as Error);
-      await expect(call).rejects.toThrow(/^Argument "value" of \S+ is .* Expected a Buffer or another Uint8Array/);
+      await expect(call).rejects.toThrow(
+        /^Argument "value" of the script \S+ is .* Expected a Buffer or another Uint8Array/,
+      );
     }
   });
 });

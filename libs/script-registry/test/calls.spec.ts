@@ -299,7 +299,7 @@ describe('calls that end early', () => {
     made.push(...calls('c'));
     await turn();
     expect(made.map(outcomeOf)).toEqual(['UNKNOWN_OUTCOME', 'NOT_SENT', 'NOT_SENT']);
-    expect(String(made[0]?.settled[0])).toContain('before ScriptRegistry was closed');
+    expect(String(made[0]?.settled[0])).toContain('before the app closed ScriptRegistry');
     expect(String(made[2]?.settled[0])).toContain('ScriptRegistry "main" is closed');
     expect(connection.closed).toBe(true);
   });

@@ -107,7 +107,8 @@ describe('a command to a node', () => {
     client.last.resolve(Buffer.from('QUEUED'));
     expect(await failureOf(answer)).toMatchObject({
       kind: 'lost',
-      message: 'Redis replied QUEUED, because a MULTI is open on this connection. Use another client for transactions',
+      message:
+        'Redis replied QUEUED, because the app has begun a transaction (MULTI) on this connection. Use another client for transactions',
     });
     const text = node.send('EVALSHA', ['sha']);
     client.last.resolve(Buffer.from('QUEUED too'));

@@ -87,8 +87,8 @@ describe('the client that the options describe', () => {
       client.emit('ready');
     }
     const outage = [
-      'warn ScriptRegistry main: Redis is unavailable: refused. The client reconnects, unless its retry strategy gives up.',
-      'log ScriptRegistry main: Redis is available again.',
+      'warn ScriptRegistry main: The connection to Redis was lost: refused. The client connects again by itself, unless its retry strategy gives up. Until then, calls fail at their deadlines.',
+      'log ScriptRegistry main: The client is connected to Redis again.',
     ];
     expect(lines).toEqual([...outage, ...outage]);
     client.disconnect();
@@ -172,7 +172,7 @@ describe('the client of @liaoliaots/nestjs-redis', () => {
       'both modules are imported',
       service,
       clusters,
-      /^ScriptRegistryModule: RedisModule and ClusterModule are both imported\. /,
+      /^ScriptRegistryModule: RedisModule and ClusterModule of @liaoliaots\/nestjs-redis are both imported, so .* /,
     ],
     [
       'no module is imported',
@@ -184,7 +184,7 @@ describe('the client of @liaoliaots/nestjs-redis', () => {
       'there is no default client',
       { getOrNil: () => null },
       undefined,
-      /^ScriptRegistryModule: RedisModule has no default client\. /,
+      /^ScriptRegistryModule: RedisModule of @liaoliaots\/nestjs-redis has no default client\. /,
     ],
   ])('is refused if %s', (_, ofRedis, ofCluster, message) => {
     expect(() => clientFrom(ofRedis, ofCluster)).toThrow(message);

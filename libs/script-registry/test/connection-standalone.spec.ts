@@ -158,7 +158,7 @@ describe('a client', () => {
 
   it('with a prefix of its own for keys is refused', () => {
     const refusal =
-      'ScriptRegistryModule: client has keyPrefix "app:". Remove keyPrefix and set `prefix` of ScriptRegistryModule instead.';
+      'ScriptRegistryModule: client has keyPrefix "app:", which luanest does not support. Remove keyPrefix from the client, and set `prefix` of ScriptRegistryModule instead.';
     const keyPrefix = 'app:';
     expect(() => connectIoredis(new FakeClient({ keyPrefix }).redis)).toThrow(refusal);
     expect(() => connectIoredis(new FakeCluster({ keyPrefix }).cluster)).toThrow(refusal);

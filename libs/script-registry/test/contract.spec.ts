@@ -319,7 +319,7 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
       /"counter".*non-empty/,
     );
     await expect(bad({ keys: { counter: '\ud800' }, args: { limit: 1, windowMs: 1, cost: 1 } })).rejects.toThrow(
-      /"counter".* lone surrogate/,
+      /"counter".* not well-formed Unicode/,
     );
     await expect(bad({ keys: { counter: key('x') }, args: { limit: 1.5, windowMs: 1, cost: 1 } })).rejects.toThrow(
       /"limit".*1\.5/,

@@ -18,8 +18,8 @@ describe('defineScript', () => {
     ['an argument that would be reordered', { args: { b: int, 1: int } }, /One argument is named "1"/],
     ['an argument with brackets', { args: { 'a[]': int } }, /One argument is named "a\[\]"/],
     ['a key and a list of keys with one name', { keys: ['a', 'a[]'] }, /Two keys have the same name: a, a\[\]/],
-    ['a list of keys that is not last', { keys: ['a[]', 'b'] }, /list of keys must be the last key/],
-    ['a list argument that is not last', { args: { a: list(str), b: int } }, /list argument must be the last argument/],
+    ['a list of keys that is not last', { keys: ['a[]', 'b'] }, /list of keys .* is not the last of `keys`/],
+    ['a list argument that is not last', { args: { a: list(str), b: int } }, /list argument is not the last of `args`/],
     ['an undeclared key', { source: 'return redis.call("GET", KEYS[2])' }, /KEYS\[2\].*declares 1: k/],
     ['an undeclared argument', { source: 'return ARGV[1]' }, /ARGV\[1\].*declares 0: none/],
     ['an index below 1', { source: 'return KEYS[0]' }, /KEYS\[0\].*start at 1/],
@@ -39,7 +39,7 @@ describe('defineScript', () => {
     [
       'a source with a section at its end',
       { source: 'return 1\n-- @finish\nlocal n = 1' },
-      /Only group\.source may have one/,
+      /which only group\.source may have/,
     ],
     ['Lua for groups that is empty', { group: { source: ' ' } }, /source is " "/],
     ['Lua for groups that reads a key too many', { group: { source: 'return KEYS[2]' } }, /KEYS\[2\].*declares 1: k/],
@@ -195,7 +195,7 @@ describe('options', () => {
     const adapter = { ...rest, sendRouted: () => undefined, listen: () => undefined };
     expect(clustered).toBe(false);
     expect(() => connectClient(adapter as never)).toThrow(
-      'client is a RedisConnection that lacks clustered, nodes, lostMasters, nodeFor, refresh, dedicated, subscriber, close.',
+      'client is a RedisConnection, but has no clustered, nodes, lostMasters, nodeFor, refresh, dedicated, subscriber, close.',
     );
     client.disconnect();
   });

@@ -29,7 +29,7 @@ describe('a call is encoded', () => {
       const none = (): void => undefined;
       const call = new Call(sumAll, 0, undefined, none, none);
       expect(() => new ScriptCodec(sumAll, true).encode(call, input as never)).toThrow(
-        /^test\.sum-all was called with keys .* and args .*\. Expected { keys: {\.\.\.}, args: {\.\.\.} }\.$/,
+        /^The script test\.sum-all was called with keys .* and args .*\. Expected { keys: {\.\.\.}, args: {\.\.\.} }\.$/,
       );
     },
   );
@@ -39,21 +39,23 @@ describe('a call is encoded', () => {
       (parts: unknown, total: unknown = '{a}', extra: unknown = []): (() => unknown) =>
       () =>
         encoded(sumAll, { total, parts }, { factor: 1, extra });
-    expect(wrong([], '')).toThrow('Key "total" of test.sum-all is empty. Expected a non-empty string');
-    expect(wrong([], 5)).toThrow('Key "total" of test.sum-all is 5. Expected');
-    expect(wrong(['\ud800'])).toThrow('Key "parts" of test.sum-all is text with a lone surrogate. Expected');
-    expect(wrong('x')).toThrow('List "parts" of test.sum-all is "x". Expected an array.');
-    expect(wrong([], '{a}', 7)).toThrow('List "extra" of test.sum-all is 7. Expected an array.');
-    expect(wrong([], '{a}', ['7'])).toThrow('"extra" of test.sum-all is "7"');
-    expect(wrong(['b'])).toThrow('got keys of two slots');
+    expect(wrong([], '')).toThrow('Key "total" of the script test.sum-all is empty. Expected a non-empty string');
+    expect(wrong([], 5)).toThrow('Key "total" of the script test.sum-all is 5. Expected');
+    expect(wrong(['\ud800'])).toThrow(
+      'Key "parts" of the script test.sum-all is text that is not well-formed Unicode. Expected',
+    );
+    expect(wrong('x')).toThrow('List "parts" of the script test.sum-all is "x". Expected an array.');
+    expect(wrong([], '{a}', 7)).toThrow('List "extra" of the script test.sum-all is 7. Expected an array.');
+    expect(wrong([], '{a}', ['7'])).toThrow('"extra" of the script test.sum-all is "7"');
+    expect(wrong(['b'])).toThrow('its keys are in two hash slots');
     const onlyList = defineScript({
       ...{ name: 'test.only-list', keys: ['all[]'], args: { one: str, many: list(int) }, source: 'return #KEYS' },
       reply: (raw: number) => raw,
     });
     expect(() => encoded(onlyList, { all: [] }, { one: '', many: [] })).toThrow(
-      'The list of keys "all" of test.only-list is empty. Expected at least one key.',
+      'The list of keys "all" of the script test.only-list is empty. Expected at least one key.',
     );
-    expect(() => encoded(onlyList, { all: ['a'] }, { one: 1, many: [] })).toThrow('"one" of test.only-list');
+    expect(() => encoded(onlyList, { all: ['a'] }, { one: 1, many: [] })).toThrow('"one" of the script test.only-list');
     expect(encoded(onlyList, { all: ['a'] }, { one: 'x', many: [7] }).words.slice(1)).toEqual(['1', 'a', 'x', '7']);
   });
 
@@ -103,16 +105,18 @@ describe('keys of one call', () => {
     ['a', 'undefined'],
     ['}{b}', '}{c}'],
   ])('may be in two slots: %s %s', (...keys) => {
-    expect(check(keys)).toThrow(`test.one got keys of two slots: "${keys[0]}" in`);
+    expect(check(keys)).toThrow(
+      `The script test.one was not sent, because its keys are in two hash slots: "${keys[0]}" in slot`,
+    );
   });
 
   it('are named if they are in two slots', () => {
-    expect(check(['{a}1', '{a}2', 'b'])).toThrow('and "b" in 3300. Build all keys of a call from one KeySpace');
+    expect(check(['{a}1', '{a}2', 'b'])).toThrow('and "b" in slot 3300. Build all keys of a call from one KeySpace');
   });
 
   it('are not checked again where they are those of an earlier call with the same first key', () => {
     expect(check(['a', 'b'], ['a', 'b'])).not.toThrow();
-    expect(check(['a', 'b'], ['c', 'b'])).toThrow('got keys of two slots');
+    expect(check(['a', 'b'], ['c', 'b'])).toThrow('its keys are in two hash slots');
     expect(check(['a', 'b', 'c'], ['a', 'b', 'd'])).toThrow('and "c" in');
     expect(check(['{a}1', '{a}2'], ['{a}1', '{a}2', '{a}3'])).not.toThrow();
   });

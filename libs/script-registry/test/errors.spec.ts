@@ -105,9 +105,9 @@ describe('a failed command becomes the error of its calls:', () => {
   it.each([
     ['reply', 'ERR user_script:2: x', false, 'SCRIPT_FAILED', 'test.one failed: ERR user_script:1: x'],
     ['reply', 'no code', false, 'SCRIPT_FAILED', 'test.one failed: ERR no code'],
-    ['reply', REFUSALS[0], true, 'UNKNOWN_OUTCOME', 'its reply was lost, and when it was sent again, it failed with'],
+    ['reply', REFUSALS[0], true, 'UNKNOWN_OUTCOME', 'its reply was lost, and a second attempt failed with'],
     ['reply', `MYCODE x script: ${SHA}, on @user_script:2.`, true, 'SCRIPT_FAILED', 'failed: MYCODE x (user_script:1)'],
-    ['not-sent', 'closed.', true, 'UNKNOWN_OUTCOME', 'when it was sent again, it failed with "closed"'],
+    ['not-sent', 'closed.', true, 'UNKNOWN_OUTCOME', 'a second attempt failed with "closed"'],
     ['not-sent', 'a.b closed', false, 'NOT_SENT', 'test.one did not run: a.b closed. The call had no effect.'],
     ['lost', 'closed.', false, 'UNKNOWN_OUTCOME', 'test.one may have run, or may still run: closed. Repeat the call'],
     ['lost', 'closed.', true, 'UNKNOWN_OUTCOME', 'test.one may have run, or may still run: closed. Repeat the call'],
@@ -127,7 +127,7 @@ describe('a failed command becomes the error of its calls:', () => {
       ['MyCODE y', 'ERR MyCODE y', 'ERR'],
     ]) {
       expect(scriptError('test.one', raw as string)).toMatchObject({
-        message: `test.one failed: ${text}`,
+        message: `The script test.one failed: ${text}`,
         redisCode: code,
       });
     }
@@ -144,19 +144,24 @@ describe('a failed command becomes the error of its calls:', () => {
   it('a call without a reply at its deadline was not sent, or has an unknown outcome', () => {
     const none = (): void => undefined;
     const call = new Call(append, 0, undefined, none, none);
-    const [notRun, unknown] = ['test.append did not run', 'No reply to test.append came'];
+    const [notRun, unknown] = [
+      'The script test.append did not run',
+      'The script test.append may have run, or may still run: no reply came',
+    ];
     expect(expiryError(call, false).message).toBe(
-      `${notRun} by its deadline, for example because Redis or this process was busy, or Redis was unavailable. The call had no effect.`,
+      `${notRun} by its deadline (deadlineMs), for example because Redis was unavailable, or Redis or this process was busy. The call had no effect, so you can repeat it.`,
     );
-    expect(expiryError(call, true).message).toBe(`${notRun} before ScriptRegistry was closed. The call had no effect.`);
+    expect(expiryError(call, true).message).toBe(
+      `${notRun} before the app closed ScriptRegistry. The call had no effect, so you can repeat it.`,
+    );
     call.lost = true;
     expect(expiryError(call, false)).toMatchObject({
       code: 'UNKNOWN_OUTCOME',
-      message: `${unknown} by its deadline. The script may have run, or may still run.`,
+      message: `${unknown} by its deadline (deadlineMs). Repeat the call only if a second run is harmless.`,
     });
     [call.inFlight, call.lost] = [true, false];
     expect(expiryError(call, true).message).toBe(
-      `${unknown} before ScriptRegistry was closed. The script may have run, or may still run.`,
+      `${unknown} before the app closed ScriptRegistry. Repeat the call only if a second run is harmless.`,
     );
   });
 });

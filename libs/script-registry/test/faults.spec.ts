@@ -294,7 +294,7 @@ describe('faults between a registry and one server', () => {
     closing.push(() => (registry.close(), client.disconnect()));
     const refused = registry.listen('{f}:channel', () => undefined);
     await expect(refused).rejects.toBeInstanceOf(NotSentError);
-    await expect(refused).rejects.toThrow(/^Not subscribed to the channel: NOPERM /);
+    await expect(refused).rejects.toThrow(/^ScriptRegistry could not subscribe to the channel: NOPERM /);
     client.disconnect();
     await eventually(() => expect(client.status).toBe('end'));
     await expect(registry.listen('{f}:channel', () => undefined)).rejects.toThrow(/is not connected/);
@@ -442,7 +442,7 @@ describe('faults between a registry and one server', () => {
         await client[end]();
         for (const outcome of outcomes) {
           expect(outcome).toBeInstanceOf(UnknownOutcomeError);
-          expect((outcome as Error).message).toContain('a MULTI is open on this connection');
+          expect((outcome as Error).message).toContain('a transaction (MULTI) on this connection');
         }
         expect(await admin.hexists(keys.tokens, `${end}-${n}-0`)).toBe(end === 'exec' ? 1 : 0);
         expect(await registry.health()).toEqual({ healthy: true, problems: [] });

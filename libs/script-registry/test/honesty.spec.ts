@@ -309,8 +309,12 @@ describe('outcomes of calls on one server', () => {
     const registry = await open(client());
     registry.close();
     const call = registry.run(append, { keys: { log: 'x' }, args: { entry: 'x' } });
-    await expect(call).rejects.toThrow('test.append was not sent, because ScriptRegistry "test" is closed.');
-    await expect(registry.listen('x', () => undefined)).rejects.toThrow(/^Not subscribed .* ScriptRegistry is closed/);
+    await expect(call).rejects.toThrow(
+      'The script test.append was not sent, because ScriptRegistry "test" is closed: the app is shutting down.',
+    );
+    await expect(registry.listen('x', () => undefined)).rejects.toThrow(
+      /^ScriptRegistry did not subscribe .* shutting down/,
+    );
   });
 
   it('scripts that are registered late, several at once, are on the node soon', async () => {

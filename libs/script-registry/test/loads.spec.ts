@@ -75,11 +75,11 @@ it('a server without Lua is named at boot and in the health check', async () => 
   const options = { preload: 'required', preloadTimeoutMs: 5_000, deadlineMs: 5_000 } as const;
   const preload = new Preload(connection, loader, options, new Logger(), () => undefined);
   const why =
-    'this server cannot run Lua, because its module lua is not loaded. luanest needs it: load it, or use another server';
+    'this server cannot run Lua scripts, because its module lua is not loaded. Load the module lua, or use another server';
   await expect(preload.start()).rejects.toThrow(`node:1: ${why}`);
   expect(await preload.health(1_000)).toEqual({
     healthy: false,
-    problems: [`node:1 replies to PING, but lacks 1 of 1 script bodies: ${why}`],
+    problems: [`node:1 replies to PING, but 1 of 1 scripts are not loaded there: ${why}`],
   });
   preload.close();
   loader.close();

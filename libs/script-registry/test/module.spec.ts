@@ -221,7 +221,7 @@ describe('boot without Redis', () => {
       ScriptRegistryModule.forFeature([append]),
     );
     await expect(single).rejects.toThrow(PreloadFailedError);
-    await expect(single).rejects.toThrow(/lack scripts: .*not connected.*Redis 7\.0/);
+    await expect(single).rejects.toThrow(/could not be loaded .*not connected.*Redis 7\.0/);
 
     const cluster = await startCluster({ replicas: 0, args: ['--cluster-require-full-coverage', 'no'] });
     try {
@@ -275,7 +275,10 @@ describe('health', () => {
       await eventually(async () => {
         await client.script('FLUSH');
         expect(await indicator.check('scripts', 10_000)).toMatchObject({
-          scripts: { status: 'down', problems: [expect.stringMatching(/replies to PING, but lacks 2 of 2/)] },
+          scripts: {
+            status: 'down',
+            problems: [expect.stringMatching(/replies to PING, but 2 of 2 scripts are not loaded/)],
+          },
         });
       });
       expect(await client.ping()).toBe('PONG');

@@ -41,9 +41,9 @@ describe('the client that the options describe, in an app without ioredis', () =
     connection.listen(() => undefined);
     await eventually(() => expect(connection.nodes()[0]?.ready).toBe(true));
     await server.kill();
-    await eventually(() => expect(lines).toEqual([expect.stringContaining('Redis is unavailable: ')]));
+    await eventually(() => expect(lines).toEqual([expect.stringContaining('The connection to Redis was lost: ')]));
     await server.restart();
-    await eventually(() => expect(lines).toEqual([expect.any(String), 'Redis is available again.']));
+    await eventually(() => expect(lines).toEqual([expect.any(String), 'The client is connected to Redis again.']));
     connection.close();
     await own.end();
     expect(client.isOpen).toBe(false);
@@ -53,13 +53,13 @@ describe('the client that the options describe, in an app without ioredis', () =
   it('is refused with the remedy if the options are those of ioredis, or if there is no client at all', () => {
     const connection = { host: '127.0.0.1' };
     expect(() => ownClient('main', { connection })).toThrow(
-      'ScriptRegistryModule: connection has options of ioredis, which is not installed. Make a client of redis yourself and set ' +
+      'ScriptRegistryModule: The option connection needs ioredis, which is not installed. Make a client of redis yourself and set ' +
         '`client`, or install ioredis.',
     );
     jest.mocked(installed.nodeRedisIfInstalled).mockReturnValue(undefined);
     expect(() => ownClient('main', { connection })).toThrow('which is not installed. Install ioredis.');
     expect(() => ownClient('main', { url: server.url })).toThrow(
-      'There is no client of Redis. Install ioredis or redis.',
+      'No client library for Redis is installed. Install ioredis or redis.',
     );
   });
 });

@@ -128,9 +128,11 @@ describe('a client that the registry makes', () => {
     const app = await boot({ url: server.url, preload: 'required' });
     lines.length = 0;
     await server.kill();
-    await eventually(() => expect(lines).toEqual([expect.stringMatching(/^Redis is unavailable: .*ECONNREFUSED/)]));
+    await eventually(() =>
+      expect(lines).toEqual([expect.stringMatching(/^The connection to Redis was lost: .*ECONNREFUSED/)]),
+    );
     await server.restart();
-    await eventually(() => expect(lines.slice(1)).toEqual(['Redis is available again.']));
+    await eventually(() => expect(lines.slice(1)).toEqual(['The client is connected to Redis again.']));
     expect(await length(app)).toBe(1);
     await app.close();
     await server.stop();
@@ -147,7 +149,7 @@ describe('a client that the registry makes', () => {
     ],
     [
       { url: 'redis://h', connection: {} },
-      'url and connection are set. Set only one of them: the one that names the Redis to use.',
+      'url and connection are set. Set only one of them, the one for the Redis that the app uses.',
     ],
     [{ connection: 'redis://h' as never }, 'connection is "redis://h". Expected an object with ioredis\' options.'],
     [{ connection: { nodes: [] } }, 'connection.nodes is an array of 0. Expected an array of at least one node.'],

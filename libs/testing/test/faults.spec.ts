@@ -90,7 +90,8 @@ describe('errors are those of real faults', () => {
     await faults.redisUp();
     faults.nextCall('not-sent');
     // The error is made at once instead of at the deadline, so its text gives another reason.
-    const message = 'lock.acquire did not run: HOST is not connected, or not ready yet. The call had no effect.';
+    const message =
+      'The script lock.acquire did not run: HOST is not connected, or not ready yet. The call had no effect. Check Redis, then repeat the call.';
     const cause = expect.objectContaining({ kind: 'not-sent' }) as object;
     await expect(errorOf(memory.acquire('b'))).resolves.toEqual({ ...expected, message, cause });
     expect(redis.server.db.keys()).toEqual([]);
@@ -194,7 +195,7 @@ describe('faults', () => {
     const texts = warn.mock.calls.map(([text]) => String(text));
     warn.mockRestore();
     const rest =
-      ' did not happen: no further such call was sent to Redis. Calls that are sent together use up one fault. ' +
+      ' did not happen, because no such call was sent to Redis after it. Calls that are sent together use up one fault. ' +
       'If the test expects no call, call faults.clear().';
     expect(texts).toEqual([
       `faults.nextCall('unknown', {"script":"lock.acquire","runs":false})${rest}`,

@@ -58,7 +58,9 @@ function isConnection(client: unknown): client is RedisConnection {
   const missing = METHODS.filter((name) => typeof found[name] !== 'function');
   if (missing.length === 0 && typeof found.clustered === 'boolean') return true;
   const lacks = [...(typeof found.clustered === 'boolean' ? [] : ['clustered']), ...missing];
-  throw checks.error(`client is a RedisConnection that lacks ${lacks.join(', ')}. See connectionContract.`);
+  throw checks.error(
+    `client is a RedisConnection, but has no ${lacks.join(', ')}. Implement the whole interface, and test it with connectionContract of luanest/testing/servers.`,
+  );
 }
 
 /**
@@ -69,6 +71,7 @@ function refuseKeyPrefix(client: object): void {
   const { _keyPrefix: keyPrefix } = client as { _keyPrefix?: unknown };
   if (keyPrefix === undefined || keyPrefix === '') return;
   throw checks.error(
-    `client has keyPrefix ${shown(keyPrefix)}. Remove keyPrefix and set \`prefix\` of ScriptRegistryModule instead.`,
+    `client has keyPrefix ${shown(keyPrefix)}, which luanest does not support. Remove keyPrefix from the client, and set \`prefix\` of ` +
+      'ScriptRegistryModule instead.',
   );
 }

@@ -49,6 +49,8 @@ export function loadIoredis(): typeof Ioredis {
   if (loaded) return loaded;
   const ioredis = ioredisIfInstalled();
   if (!ioredis)
-    throw new Error('The client is of ioredis, and luanest does not find the package ioredis. Install ioredis.');
+    throw new Error(
+      'ScriptRegistryModule: The option client is a client of ioredis, but luanest cannot load the package ioredis. Install ioredis.',
+    );
   return (loaded = ioredis);
 }

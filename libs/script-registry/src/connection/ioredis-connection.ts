@@ -28,7 +28,7 @@ export function connectIoredis(client: IoredisClient): RedisConnection {
   const { keyPrefix, stringNumbers } = options;
   if (keyPrefix) {
     throw checks.error(
-      `client has keyPrefix ${shown(keyPrefix)}. Remove keyPrefix and set \`prefix\` of ScriptRegistryModule instead.`,
+      `client has keyPrefix ${shown(keyPrefix)}, which luanest does not support. Remove keyPrefix from the client, and set \`prefix\` of ScriptRegistryModule instead.`,
     );
   }
   if (stringNumbers === true) {

@@ -40,7 +40,11 @@ export function clientFrom(
 ): IoredisClient {
   const another =
     'Set `client` to one of their clients: `forRootAsync({ inject: [RedisService], useFactory: (redis) => ({ client: redis.getOrThrow(name) }) })`.';
-  if (redis && cluster) throw checks.error(`RedisModule and ClusterModule are both imported. ${another}`);
+  if (redis && cluster) {
+    throw checks.error(
+      `RedisModule and ClusterModule of @liaoliaots/nestjs-redis are both imported, so it is not clear which Redis to use. ${another}`,
+    );
+  }
   const service = redis ?? cluster;
   if (!service) {
     throw checks.error(
@@ -51,5 +55,7 @@ export function clientFrom(
   }
   const client = service.getOrNil();
   if (client) return client;
-  throw checks.error(`${redis ? 'RedisModule' : 'ClusterModule'} has no default client. ${another}`);
+  throw checks.error(
+    `${redis ? 'RedisModule' : 'ClusterModule'} of @liaoliaots/nestjs-redis has no default client. ${another}`,
+  );
 }

@@ -57,9 +57,10 @@ export function ownClient(
     const remedy = nodeRedis
       ? 'Make a client of redis yourself and set `client`, or install ioredis'
       : 'Install ioredis';
-    throw checks.error(`connection has options of ioredis, which is not installed. ${remedy}.`);
+    throw checks.error(`The option connection needs ioredis, which is not installed. ${remedy}.`);
   }
-  if (!nodeRedis || url === undefined) throw checks.error('There is no client of Redis. Install ioredis or redis.');
+  if (!nodeRedis || url === undefined)
+    throw checks.error('No client library for Redis is installed. Install ioredis or redis.');
   const client = nodeRedis.createClient({
     url,
     socket: { reconnectStrategy: (retries) => reconnectPause(retries + 1) },
@@ -93,12 +94,14 @@ function logOutages(client: Redis | Cluster | NodeRedisClient, logger: Logger): 
   on('error', (error) => {
     last = messageOf(error);
     if (available && wasReady) {
-      logger.warn(`Redis is unavailable: ${last}. The client reconnects, unless its retry strategy gives up.`);
+      logger.warn(
+        `The connection to Redis was lost: ${last}. The client connects again by itself, unless its retry strategy gives up. Until then, calls fail at their deadlines.`,
+      );
     }
     available = false;
   });
   on('ready', () => {
-    if (!available) logger.log('Redis is available again.');
+    if (!available) logger.log('The client is connected to Redis again.');
     available = true;
     wasReady = true;
     last = undefined;

@@ -8,7 +8,8 @@ const QUEUED = Buffer.from('QUEUED');
  */
 export function passText(reply: Buffer, receiver: Receiver): void {
   if (reply.length !== QUEUED.length || !reply.equals(QUEUED)) return receiver.replied(reply);
-  const why = 'Redis replied QUEUED, because a MULTI is open on this connection. Use another client for transactions';
+  const why =
+    'Redis replied QUEUED, because the app has begun a transaction (MULTI) on this connection. Use another client for transactions';
   receiver.failed(new CommandFailure('lost', why));
 }
 

@@ -82,6 +82,6 @@ const LACKS_LUA = /^ERR Could not find scripting engine 'lua'$/;
  */
 export function explained(message: string): string {
   return LACKS_LUA.test(message)
-    ? 'this server cannot run Lua, because its module lua is not loaded. luanest needs it: load it, or use another server'
+    ? 'this server cannot run Lua scripts, because its module lua is not loaded. Load the module lua, or use another server'
     : inSource(message);
 }

@@ -89,7 +89,7 @@ export class Call implements Receiver {
     try {
       result = script.reply((script.replyBytes ? asBytes(raw) : asText(raw)) as never, this.lost);
     } catch (cause) {
-      const message = `${script.name} ran, but its \`reply\` function threw, so the result is lost: ${thrownText(cause)}`;
+      const message = `The script ${script.name} ran, but its result is lost, because its \`reply\` function threw an error. Correct the function. ${thrownText(cause)}`;
       return new ReplyDecodeError(message, { cause });
     }
     this.end();

@@ -84,9 +84,12 @@ export class ScriptCodec {
     const { keys, args } = input ?? NO_INPUT;
     if (!isObject(keys) || !isObject(args)) {
       const seen = `keys ${shown(keys)} and args ${shown(args)}`;
-      throw new InvalidInputError(`${this.name} was called with ${seen}. Expected { keys: {...}, args: {...} }.`, {
-        code: 'INVALID_CALL',
-      });
+      throw new InvalidInputError(
+        `The script ${this.name} was called with ${seen}. Expected { keys: {...}, args: {...} }.`,
+        {
+          code: 'INVALID_CALL',
+        },
+      );
     }
     const listedKeys = keyList === undefined ? NO_VALUES : this.listOf(keys[keyList], keyList);
     const listedArgs = argList === undefined ? NO_VALUES : this.listOf(args[argList[0]], argList[0]);
@@ -153,7 +156,8 @@ export class ScriptCodec {
 
   private invalidKey(name: string, key: unknown): InvalidInputError {
     // The value of a key may contain the id of a user, so the error does not quote it.
-    const problem = typeof key !== 'string' ? shown(key) : key === '' ? 'empty' : 'text with a lone surrogate';
+    const problem =
+      typeof key !== 'string' ? shown(key) : key === '' ? 'empty' : 'text that is not well-formed Unicode';
     return new InvalidInputError(
       `Key ${this.labelOf(name)} is ${problem}. Expected a non-empty string of well-formed Unicode.`,
       { code: 'INVALID_CALL' },
@@ -161,7 +165,7 @@ export class ScriptCodec {
   }
 
   private labelOf(name: string): string {
-    return `"${name}" of ${this.definition.name}`;
+    return `"${name}" of the script ${this.definition.name}`;
   }
 
   private listOf(value: unknown, name: string): readonly unknown[] {

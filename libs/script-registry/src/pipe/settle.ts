@@ -43,16 +43,20 @@ export function callError(script: string, failure: CommandFailure, lost: boolean
   if (kind === 'reply' && saysRaised(failure.message)) return scriptError(script, failure.message);
   const message = inSource(failure.message).replace(/\.$/, '');
   if (lost || kind === 'lost') {
-    const problem =
-      kind === 'lost' ? message : `its reply was lost, and when it was sent again, it failed with "${message}"`;
+    const problem = kind === 'lost' ? message : `its reply was lost, and a second attempt failed with "${message}"`;
     return unknownOutcome(script, problem, failure);
   }
   if (kind === 'not-sent')
-    return new NotSentError(`${script} did not run: ${message}. The call had no effect.`, { cause: failure });
+    return new NotSentError(
+      `The script ${script} did not run: ${message}. The call had no effect. Check Redis, then repeat the call.`,
+      { cause: failure },
+    );
   if (isRefusal(failure.message, clustered)) {
-    return new ScriptRefusedError(`Redis refused to run ${script}: ${message}. The call had no effect.`, code, {
-      cause: failure,
-    });
+    return new ScriptRefusedError(
+      `Redis refused to run the script ${script}: ${message}. The call had no effect. Correct the server or its permissions.`,
+      code,
+      { cause: failure },
+    );
   }
   // The script may have raised this error, or the server may have refused the call in words that luanest does not know.
   if (isRefusalCode(code)) return unknownOutcome(script, `the reply was "${message}"`, failure);
@@ -61,7 +65,7 @@ export function callError(script: string, failure: CommandFailure, lost: boolean
 
 function unknownOutcome(script: string, problem: string, cause: CommandFailure): UnknownOutcomeError {
   return new UnknownOutcomeError(
-    `${script} may have run, or may still run: ${problem}. Repeat the call only if a second run is harmless.`,
+    `The script ${script} may have run, or may still run: ${problem}. Repeat the call only if a second run is harmless.`,
     { cause },
   );
 }
@@ -73,11 +77,13 @@ function unknownOutcome(script: string, problem: string, cause: CommandFailure):
  */
 export function expiryError(call: Call, closed: boolean): NotSentError | UnknownOutcomeError {
   const { name } = call.script;
-  const when = closed ? 'before ScriptRegistry was closed' : 'by its deadline';
-  const why = closed ? '' : ', for example because Redis or this process was busy, or Redis was unavailable';
+  const when = closed ? 'before the app closed ScriptRegistry' : 'by its deadline (deadlineMs)';
+  const why = closed ? '' : ', for example because Redis was unavailable, or Redis or this process was busy';
   return call.mayHaveRun
-    ? new UnknownOutcomeError(`No reply to ${name} came ${when}. The script may have run, or may still run.`)
-    : new NotSentError(`${name} did not run ${when}${why}. The call had no effect.`);
+    ? new UnknownOutcomeError(
+        `The script ${name} may have run, or may still run: no reply came ${when}. Repeat the call only if a second run is harmless.`,
+      )
+    : new NotSentError(`The script ${name} did not run ${when}${why}. The call had no effect, so you can repeat it.`);
 }
 
 /** Returns the error for a call whose script raised or returned an error. */
@@ -85,7 +91,7 @@ export function scriptError(script: string, raw: string): ScriptFailedError {
   const message = inSource(raw);
   // A script may return an error whose first word is not a code. `ERR` then becomes its code.
   const text = /^[A-Z][A-Z0-9_]+ /.test(message) ? message : `ERR ${message}`;
-  return new ScriptFailedError(`${script} failed: ${text}`, text.split(' ', 1)[0] ?? 'ERR');
+  return new ScriptFailedError(`The script ${script} failed: ${text}`, text.split(' ', 1)[0] ?? 'ERR');
 }
 
 /**
@@ -111,7 +117,7 @@ export function settle(
     const reply = replies[i];
     if (replies.length !== calls.length) {
       const seen = `${replies.length} values for ${calls.length} calls`;
-      const message = `${script} ran, but the reply of its group is incomplete (${seen}), so the result is lost.`;
+      const message = `The script ${script} ran, but the reply to its group of calls is incomplete (${seen}), so the result is lost.`;
       fail(call, new ReplyDecodeError(message));
     } else if (reply instanceof Error) fail(call, scriptError(script, reply.message));
     else {

@@ -34,8 +34,8 @@ export function checkSameSlot(
     if (known !== undefined && key === known[at]) continue;
     if ((start !== undefined && key.startsWith(start)) || slotOf(key) === slotOf(first)) continue;
     throw new InvalidInputError(
-      `${script} got keys of two slots: ${shown(first)} in ${slotOf(first)} and ${shown(key)} in ${slotOf(key)}. ` +
-        'Build all keys of a call from one KeySpace.tag(subject), so that they share a hash tag.',
+      `The script ${script} was not sent, because its keys are in two hash slots: ${shown(first)} in slot ${slotOf(first)} and ` +
+        `${shown(key)} in slot ${slotOf(key)}. Build all keys of a call from one KeySpace.tag(subject), so that they share a hash tag.`,
       { code: 'CROSS_SLOT' },
     );
   }
