@@ -39,12 +39,20 @@ export function refused(error: unknown): never {
   // The response does not contain the message of Redis; `cause` has it. Clients may repeat every request: no packet is granted or
   // refunded twice.
   if (error instanceof ScriptRefusedError)
-    throw new ServiceUnavailableException('Redis refused the request. Send it again later.', { cause: error });
-  if (error instanceof NotSentError || error instanceof UnknownOutcomeError)
-    throw new ServiceUnavailableException('Redis did not answer. Send the request again.', { cause: error });
-  if (error instanceof NotReplicatedError)
-    throw new ServiceUnavailableException('Too few replicas have confirmed it. Send the request again.', {
+    throw new ServiceUnavailableException('Redis refused the request, so it had no effect. Send it again later.', {
       cause: error,
     });
+  if (error instanceof NotSentError || error instanceof UnknownOutcomeError)
+    throw new ServiceUnavailableException(
+      'Redis did not reply, so the request may have had an effect or not. Send it again: that is safe.',
+      { cause: error },
+    );
+  if (error instanceof NotReplicatedError)
+    throw new ServiceUnavailableException(
+      'Too few replicas of Redis have confirmed the request in time. Send it again: that is safe.',
+      {
+        cause: error,
+      },
+    );
   throw error;
 }

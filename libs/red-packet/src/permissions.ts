@@ -20,15 +20,15 @@ export async function requirePermissions(registry: ScriptRegistry, logger: Pick<
   } catch (error) {
     if (!(error instanceof NotSentError || error instanceof UnknownOutcomeError)) throw error;
     logger.warn(
-      'Redis did not reply, so it was not checked that the Redis user may run all commands of red-packet. The app boots. If the user ' +
-        'lacks a permission, the calls that need it fail.',
+      'Redis did not reply, so the permissions of the Redis user for red-packet were not checked. The app boots. If a permission is ' +
+        'missing, the calls that need it fail. Start Redis, then restart the app to check this.',
     );
     return;
   }
   if (missing.length > 0) {
     throw new SetupError(
-      `The Redis user may not run ${missing.join(', ')}, which red-packet needs, on keys such as ${sample}. ` +
-        `Allow the user such keys and these commands with ACL SETUSER: +${missing.join(' +').toLowerCase()}.`,
+      `RedPacketModule: The Redis user may not run ${missing.join(', ')} on keys such as ${sample}, which red-packet needs. ` +
+        `Allow the user these keys and commands with ACL SETUSER: +${missing.join(' +').toLowerCase()}.`,
       { code: 'MISSING_PERMISSION' },
     );
   }

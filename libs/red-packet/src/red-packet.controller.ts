@@ -116,7 +116,8 @@ export class RedPacketController {
   @UseGuards(RedPacketAdminGuard)
   async luckiest(@Param('activityId') activityId: string): Promise<Grant> {
     const grant = await answer(() => this.packets.luckiest(activityId));
-    if (!grant) throw new NotFoundException('There is no such activity, or none of its packets was granted yet.');
+    if (!grant)
+      throw new NotFoundException('There is no activity with this id, or none of its packets was granted yet.');
     return grant;
   }
 
@@ -173,7 +174,7 @@ export class RedPacketController {
   private async identified(userId: string | null | undefined | Promise<string | null | undefined>): Promise<string> {
     const known = await userId;
     if (known !== undefined && known !== null && known !== '') return known;
-    throw new UnauthorizedException('Unauthorized: the request has no authenticated user.');
+    throw new UnauthorizedException('Unauthorized: the request has no authenticated user. Log in, and send it again.');
   }
 }
 
@@ -186,12 +187,12 @@ function readActivity(body: unknown): CreateActivity {
     refuse(
       'body',
       body,
-      `an object with activityId, packets, total or totalCents, and optional fields; known: ${FIELDS.join(', ')}`,
+      `a JSON object with activityId, packets, and total or totalCents. All fields: ${FIELDS.join(', ')}`,
     );
   const fields = body as Record<string, unknown>;
   const unknown = Object.keys(fields).find((field) => !FIELDS.includes(field));
   if (unknown !== undefined) {
-    throw check.error(`The body has a field ${shown(unknown)}, which does not exist. Known: ${FIELDS.join(', ')}.`);
+    throw check.error(`The body has an unknown field ${shown(unknown)}. Known fields: ${FIELDS.join(', ')}.`);
   }
   const { total, ...activity } = fields;
   if (total === undefined) return activity as unknown as CreateActivity;

@@ -20,7 +20,7 @@ export class RedPacketAdminGuard implements CanActivate {
     const { adminGuard } = this.options;
     if (adminGuard === undefined) {
       throw new ForbiddenException(
-        'Admin routes are closed, because RedPacketModule has no adminGuard. Set this option to a guard that knows your admins.',
+        'The admin routes of red packets are closed, because RedPacketModule has no adminGuard. Set the option adminGuard to a guard that lets your admins pass.',
       );
     }
     const guard =

@@ -98,12 +98,16 @@ export function checkActivity(input: CreateActivity): CheckedActivity {
   const bounds = checkBounds(input, totalCents, packets);
   const buckets = check.integer('buckets', input.buckets ?? 1, 1, Math.min(MAX_BUCKETS, packets));
   if (buckets > 1 && totalCents > MAX_SHARDED_CENTS) {
-    refuse('totalCents', totalCents, `at most ${MAX_SHARDED_CENTS}, because there are ${buckets} buckets`);
+    refuse('totalCents', totalCents, `at most ${MAX_SHARDED_CENTS} cents, because the activity has ${buckets} buckets`);
   }
   const startsAtMs = check.integer('startsAtMs', input.startsAtMs ?? 0, 0, MAX_TIME_MS);
   const endsAtMs = check.integer('endsAtMs', input.endsAtMs ?? 0, 0, MAX_TIME_MS);
   if (endsAtMs > 0 && endsAtMs <= startsAtMs) {
-    refuse('endsAtMs', endsAtMs, `a time after startsAtMs, which is ${startsAtMs}, or 0 for the default`);
+    refuse(
+      'endsAtMs',
+      endsAtMs,
+      `a time after startsAtMs, which is ${startsAtMs} (ms since 1970), or 0 for the default`,
+    );
   }
   const maxTries = check.integer('maxTries', input.maxTries ?? 0, 0, 1_000_000);
   const amounts = input.amounts === undefined ? undefined : checkAmounts(input.amounts, totalCents, packets, bounds);
@@ -125,14 +129,14 @@ function checkBounds(input: CreateActivity, totalCents: number, packets: number)
     refuse(
       'totalCents',
       totalCents,
-      `at least ${least}, because there are ${packets} packets of at least ${minCents} cents`,
+      `at least ${least} cents, because there are ${packets} packets of at least ${minCents} cents`,
     );
   }
   if (most < BigInt(totalCents)) {
     refuse(
       'totalCents',
       totalCents,
-      `at most ${most}, because there are ${packets} packets of at most ${maxCents} cents`,
+      `at most ${most} cents, because there are ${packets} packets of at most ${maxCents} cents`,
     );
   }
   return { minCents, maxCents };
@@ -141,10 +145,12 @@ function checkBounds(input: CreateActivity, totalCents: number, packets: number)
 function checkSplit(value: unknown, amounts: readonly number[] | undefined): SplitMethod {
   const method = check.choice('split', value, METHODS);
   if (method === 'given' && amounts === undefined) {
-    throw check.error("split is 'given', but there are no amounts. Set amounts, or choose another split.");
+    throw check.error(
+      "split is 'given', but amounts is missing. Set amounts (cents of each packet), or choose another split.",
+    );
   }
   if (method !== 'given' && amounts !== undefined)
-    refuse('split', value, "'given' or undefined, because there are amounts");
+    refuse('split', value, "'given' or undefined, because amounts is set");
   return method;
 }
 
@@ -156,7 +162,7 @@ function checkAmounts(value: unknown, totalCents: number, packets: number, bound
     sum += BigInt(check.integer('amounts', cents, bounds.minCents, bounds.maxCents));
   }
   if (sum !== BigInt(totalCents)) {
-    refuse('amounts', value, `amounts that add up to totalCents, which is ${totalCents}. They add up to ${sum}`);
+    refuse('amounts', value, `amounts whose sum is totalCents, ${totalCents} cents. Their sum is ${sum} cents`);
   }
   return value as readonly number[];
 }

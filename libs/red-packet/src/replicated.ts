@@ -57,8 +57,8 @@ export class Replicated {
     if (confirmed || !isDone(result)) return result;
     const { replicas, replicasTimeoutMs } = this.settings;
     throw new NotReplicatedError(
-      `${step}, but ${copies} of ${replicas} replicas have confirmed it within ${replicasTimeoutMs} ms, so a failover may ` +
-        'undo it. Repeat the call: that is safe.',
+      `RedPacketModule: ${step}, but only ${copies} of ${replicas} replicas have confirmed this within ${replicasTimeoutMs} ms ` +
+        '(replicasTimeoutMs), so a failover may undo it. Repeat the call: that is safe.',
       'confirm',
       copies,
       replicas,

@@ -34,7 +34,9 @@ export function seededDraws(seed: string): DrawInteger {
   for (let i = 0; i < 16; i++) next32();
   return (below) => {
     if (!Number.isSafeInteger(below) || below < 1)
-      throw new RangeError(`Internal error of the split: below is ${below}. Expected an integer from 1 to 2^53 - 1.`);
+      throw new RangeError(
+        `red-packet: below is ${below} when the total is split. Expected an integer from 1 to 2^53 - 1. This is a bug in luanest. Please report it.`,
+      );
     // 2^53 is usually not a multiple of `below`. Without this limit, `draw % below` would return small values more often.
     const limit = TWO_53 - (TWO_53 % below);
     for (;;) {

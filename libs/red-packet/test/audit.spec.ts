@@ -119,7 +119,7 @@ describe.each(few(servers))('the audit on %s', (_name, connect) => {
     [
       'a packet that is in two hands',
       ({ grants }) => bench.raw.hset(grants as string, 'u2', '1:100:1'),
-      /packet 1 has two records: granted and granted|packets granted, counted in the records/,
+      /packet 1 is recorded twice in Redis: as granted and as granted|packets granted, counted in the records/,
     ],
     [
       'a payout row that is gone',
@@ -127,22 +127,22 @@ describe.each(few(servers))('the audit on %s', (_name, connect) => {
         const [id] = await rowsOf(outbox, meta);
         await bench.raw.xdel(outbox, id as string);
       },
-      /but no payout row and no dead letter of it was found, and the ledger has not paid it/,
+      /but the ledger has not paid it, and Redis has no payout for it/,
     ],
     [
       'a payout row of an unknown packet',
       ({ outbox = '', meta = '' }) => addRow(outbox, meta, 'u1', '99'),
-      /has "99", which is not a packet of this activity/,
+      /has a packet "99", which this activity does not have/,
     ],
     [
       'a grant with an invalid packet id',
       ({ grants }) => bench.raw.hset(grants as string, 'u2', '007:100:1'),
-      /has "007", which is not a packet of this activity/,
+      /has a packet "007", which this activity does not have/,
     ],
     [
       'a payout row for somebody else',
       ({ outbox = '', meta = '' }) => addRow(outbox, meta, 'thief', '1'),
-      /to "thief", but this user has no grant of it/,
+      /to "thief", but this user was not granted it/,
     ],
   ])('counts the records and finds %s', async (_what, damage, problem) => {
     const id = `deeply-damaged-${Math.random()}`;

@@ -293,7 +293,7 @@ describe.each(few(servers))('the end of an activity on %s', (_name, connect) => 
     await eventually(async () =>
       expect(await without.tasks.get(taskOf(id))).toMatchObject({ error: expect.stringContaining('onClosed') }),
     );
-    const named = logged.mock.calls.filter(([text]) => String(text).includes('Give all processes the same options.'));
+    const named = logged.mock.calls.filter(([text]) => String(text).includes('Set onClosed in all processes.'));
     expect(named).toHaveLength(1);
     logged.mockRestore();
     await without.stop();

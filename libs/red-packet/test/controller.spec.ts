@@ -42,7 +42,9 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     await http.client.lset(pool, 0, '1:1:999');
     expect(await http.create()).toMatchObject({
       status: 409,
-      body: { message: expect.stringMatching(/^Activity "a" was not opened, because its pool is not complete/) },
+      body: {
+        message: expect.stringMatching(/^Activity "a" was not opened, because not all of its packets are in Redis/),
+      },
     });
   });
 
@@ -130,7 +132,12 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     await http.serve({ identity, adminGuard: { canActivate: isAdmin } }, 200);
     http.client.disconnect();
     for (const answer of await Promise.all([http.grab('u'), http.status(), http.create(), http.records()])) {
-      expect(answer).toMatchObject({ status: 503, body: { message: 'Redis did not answer. Send the request again.' } });
+      expect(answer).toMatchObject({
+        status: 503,
+        body: {
+          message: 'Redis did not reply, so the request may have had an effect or not. Send it again: that is safe.',
+        },
+      });
     }
   });
 
@@ -139,7 +146,7 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     jest.spyOn(http.service, 'grab').mockRejectedValue(error);
     expect(await http.grab('u')).toMatchObject({
       status: 503,
-      body: { message: 'Redis refused the request. Send it again later.' },
+      body: { message: 'Redis refused the request, so it had no effect. Send it again later.' },
     });
   });
 
@@ -183,7 +190,7 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     const answer = await http.call('POST', '', admin, body);
     expect(answer).toMatchObject({
       status: 400,
-      body: { message: expect.stringMatching(new RegExp(`^(${field} is |The body has a field "${field}")`)) },
+      body: { message: expect.stringMatching(new RegExp(`^(${field} is |The body has an unknown field "${field}")`)) },
     });
     expect((await http.status()).status).toBe(404);
   });

@@ -23,13 +23,13 @@ it.each([0, -3])('winners may not be paid: this is logged once, also with %i pac
 
 describe('debts of an activity', () => {
   const COUNTS =
-    '(0 open payouts, 3 dead-lettered payouts, 0 packets left, 0 refunded packets not reported to onClosed, state closed)';
+    '(open payouts: 0, dead-lettered payouts: 3, packets left: 0, refunded packets not reported to onClosed: 0, state: closed)';
   const DEAD =
     `Activity "a" has dead-lettered payouts, so their winners may not be paid ${COUNTS}. ` +
     'Replay these payouts, or drop those that you paid by other means.';
   const OVERDUE =
-    `The retention of activity "a" is over, but Redis keeps it, because it still owes money ${COUNTS}. ` +
-    'Close the activity, and replay or drop its dead-lettered payouts. To give up what it owes, close it and call forget().';
+    `Activity "a" is older than its retention, but stays in Redis, because some of its money is not paid or refunded yet ${COUNTS}. ` +
+    'Close the activity, and replay or drop its dead-lettered payouts. To give up the money that is not paid, close it and call forget().';
 
   /** Checks an activity in these states, one after the other. @returns what is logged */
   function logged(...statuses: (Partial<ActivityStatus> | undefined)[]): string[] {
@@ -46,8 +46,12 @@ describe('debts of an activity', () => {
 
   it.each<[string, Partial<ActivityStatus> | undefined, string]>([
     ['is no longer in Redis', undefined, 'is no longer in Redis'],
-    ['is settled', { settled: true, overdue: true }, 'is settled or given up, so Redis will forget it'],
-    ['owes nothing', { deadLetters: 0, overdue: true }, 'owes nothing any more'],
+    [
+      'is settled',
+      { settled: true, overdue: true },
+      'has paid or given up all of its money, so its data in Redis will expire',
+    ],
+    ['owes nothing', { deadLetters: 0, overdue: true }, 'has paid all of its money'],
     ['has no dead letters', { deadLetters: 0, openPayouts: 1 }, 'has no dead-lettered payouts any more'],
   ])('that are over are logged once: it %s', (_, status, line) => {
     expect(logged({}, status, status)).toEqual([DEAD, `log: Activity "a" ${line}.`]);

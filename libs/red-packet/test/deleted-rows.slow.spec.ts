@@ -67,7 +67,7 @@ describe.each(servers)('payout rows that another program deletes, on %s', (_name
     const report = await audit();
     expect(report).toMatchObject({ ok: false, deep: { quiet: true, unpaid: [lost] } });
     expect(report.problems.join('\n')).toContain(
-      `packet ${lost.packetId} is granted to "lost" (${lost.amountCents} cents), but no payout row`,
+      `packet ${lost.packetId} is granted to "lost" (${lost.amountCents} cents), but the ledger has not paid it`,
     );
     expect(await bench.packets.repairPayouts('a', { ledger })).toEqual({ status: 'repaired', requeued: 1 });
     expect(await bench.packets.repairPayouts('a', { ledger })).toEqual({ status: 'repaired', requeued: 0 });

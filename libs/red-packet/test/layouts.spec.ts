@@ -58,7 +58,9 @@ describe('the keys of an activity', () => {
   it('of a bucket that the activity does not have are an error', () => {
     const layout = open().build('a', 2);
     expect(keysOf(layout, 1)).toBe(layout.buckets[1]);
-    expect(() => keysOf(layout, 2)).toThrow(new RangeError('bucket is 2. Expected an integer from 0 to 1.'));
+    expect(() => keysOf(layout, 2)).toThrow(
+      new RangeError('RedPacketModule: bucket is 2. Expected an integer from 0 to 1.'),
+    );
   });
 });
 

@@ -39,7 +39,7 @@ describe('with replicas', () => {
       { ...QUICK, attempts: 1 },
     );
     await eventually(() =>
-      expect(warned.mock.calls.flat().join()).toContain('Payouts wait, because fewer than 1 replicas'),
+      expect(warned.mock.calls.flat().join()).toContain('Payouts of red packets wait, because fewer than 1 replicas'),
     );
     // Longer than a row is checked once and put back.
     await sleep(2_500);
@@ -52,7 +52,9 @@ describe('with replicas', () => {
     expect(ledger.cents).toBe(500);
     await run.stop();
     expect(warned.mock.calls.filter(([text]) => String(text).startsWith('Payouts wait'))).toHaveLength(1);
-    expect(logged.mock.calls.flat()).toContain('The replicas have the rows of payouts again, and they are paid.');
+    expect(logged.mock.calls.flat()).toContain(
+      'The replicas of Redis confirm payouts of red packets again, so the payouts that waited are paid.',
+    );
   });
 
   it('never pays a win that a failover takes away: paid + refunded = total', async () => {
@@ -113,9 +115,9 @@ describe('without replicas', () => {
     await loseWins(bench);
     expect(await bench.packets.close('a')).toMatchObject({ refundedCents: 2_000 });
     const { problems } = (await bench.packets.audit('a', { ledger: ledger.rows })) ?? {};
-    expect(problems).toContain('packet 1 is refunded, and the ledger has paid it');
+    expect(problems).toContain('packet 1 was refunded, but the ledger has paid it, too');
     expect(problems).toContain(
-      'cents that the ledger has paid + cents refunded: 2500, more than the total of the activity: 2000',
+      'the ledger has paid and Redis has refunded 2500 cents together, more than the 2000 cents of the activity',
     );
   });
 

@@ -124,7 +124,7 @@ it.each<[string, PayoutHandler, number, string]>([
   ['throws at the last attempt', () => Promise.reject(new RangeError('low\nfunds')), 3, 'RangeError: low funds'],
   ['throws a value at the last attempt', () => thrown('x'), 3, 'string: x'],
   ['asks for a retry at the last attempt', () => retryLater({ delayMs: 5 }), 3, 'the handler asked for a retry'],
-  ['asks for a retry in an invalid way', () => retryLater({ delayMs: 'x' as never }), 1, 'InvalidInputError: retryLater(): delayMs is a string. Expected an integer from -9007199254740991 to 31622400000.'], // prettier-ignore
+  ['asks for a retry in an invalid way', () => retryLater({ delayMs: 'x' as never }), 1, 'InvalidInputError: retryLater(): delayMs is a string. Expected an integer from -9007199254740991 to 31622400000 ms.'], // prettier-ignore
 ])('a payout is moved to the dead letters of its bucket if the handler %s', async (_, handler, attempt, problem) => {
   const bench = await opened(handler);
   expect(await bench.pay(attempt)).toMatchObject({ kind: 'dead-letter', reason: problem });
@@ -214,7 +214,7 @@ it('a settlement is repeated until Redis confirms it, and a failure is logged on
   bench.errors.push(new Error('down'), new Error('down'));
   expect(await bench.pay()).toBeUndefined();
   expect(bench.calls).toEqual([['settle', '5-1']]);
-  expect(bench.lines).toEqual([expect.stringMatching(/could not be settled or dead-lettered.*down/)]);
+  expect(bench.lines).toEqual([expect.stringMatching(/could not be stored, because a call to Redis failed.*down/)]);
 });
 
 it('a payout that was paid, and could not be settled before this process lost it, is not an attempt', async () => {
@@ -230,7 +230,7 @@ it('a run that cannot begin tries again, and says so once', async () => {
   const bench = new Bench(() => undefined);
   bench.errors.push(new Error('down'), new Error('down'));
   await bench.start();
-  expect(bench.lines).toEqual([expect.stringMatching(/could not begin, and tries again.*down/)]);
+  expect(bench.lines).toEqual([expect.stringMatching(/could not start, because a call to Redis failed.*down/)]);
   expect(bench.options).toMatchObject({ attempts: 10_000, group: 'payouts' });
   await bench.run.stop();
   expect(bench.calls).toEqual([['stop']]);

@@ -34,8 +34,8 @@ export class ActivityList {
     } catch (error) {
       if (!(error instanceof NotSentError || error instanceof UnknownOutcomeError)) throw error;
       logger.warn(
-        'Redis did not reply, so it was not checked that its activities have the same number of partitions as this app. The app boots. If ' +
-          'the numbers differ, grabs may find no packets.',
+        'Redis did not reply, so the option partitions was not compared with the activities in Redis. The app boots. If another number ' +
+          'of partitions was used before, users may get no packets. Start Redis, then restart the app to check this.',
       );
     }
   }

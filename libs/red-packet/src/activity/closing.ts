@@ -54,8 +54,8 @@ export class Closing {
   register(): void {
     if (this.options.onClosed !== undefined && this.tasks === undefined) {
       throw new InvalidOptionError(
-        'RedPacketModule: onClosed is called by delayed tasks. Import DelayedTaskModule.forRoot() in the root module, ' +
-          'without isGlobal: false, or leave onClosed out.',
+        'RedPacketModule: onClosed needs delayed tasks, but DelayedTaskModule is not imported. Import DelayedTaskModule.forRoot() in the ' +
+          'root module, without isGlobal: false, or leave onClosed out.',
       );
     }
     this.tasks?.handle(this.name, (task, { attempt }) => this.close((task as ActivityTask).activityId, attempt));
@@ -134,8 +134,8 @@ export class Closing {
     const { onClosed } = this.options;
     if (onClosed === undefined && unreportedOf(closed.readings) > 0) {
       const error = new InvalidOptionError(
-        `RedPacketModule: activity ${JSON.stringify(closed.closed.activityId)} was created by a process with onClosed, ` +
-          'and this process has no onClosed, so the refund was not reported. Give all processes the same options.',
+        `RedPacketModule: The refund of activity ${JSON.stringify(closed.closed.activityId)} was not reported yet, because this process ` +
+          'has no onClosed, but the process that created the activity has. Set onClosed in all processes. The report is tried again.',
       );
       // This error is logged here, because a worker logs only the kind of an error of a handler, not its message, which may quote a
       // payload.

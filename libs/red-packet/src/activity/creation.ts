@@ -124,7 +124,7 @@ export class Creation {
     }
     if (begun.status === 'orphaned') {
       throw new ActivityConflictError(
-        `${name} was created before. Redis has lost its parameters, but still has its pool or its grants. ` +
+        `${name} was created before, and Redis has lost a part of its data (its parameters). It was not changed. ` +
           'Choose another id. If Redis evicts keys, set maxmemory-policy to noeviction.',
       );
     }
@@ -157,7 +157,8 @@ export class Creation {
     const keys = { meta, pool, grants, outbox };
     const opened = await this.registry.run(openActivity, { keys, args: { group: PAYOUT_GROUP } });
     if (opened === 'incomplete' || opened === 'missing') {
-      const problem = opened === 'missing' ? 'its parameters are no longer in Redis' : 'its pool is not complete';
+      const problem =
+        opened === 'missing' ? 'its parameters are no longer in Redis' : 'not all of its packets are in Redis';
       throw new ActivityIncompleteError(
         `Activity ${JSON.stringify(activityId)} was not opened, because ${problem}. Send the same create call again. ` +
           'If that call fails too, choose another id.',

@@ -125,7 +125,11 @@ export class Lifecycle {
    *   `draft` for a draft, which stays a draft; undefined if there is no such activity
    */
   closeAtEnd(activityId: string): Promise<Closed | 'not-ended' | 'draft' | undefined> {
-    return this.closeBuckets(activityId, true, new Steps('The closing task'));
+    return this.closeBuckets(
+      activityId,
+      true,
+      new Steps('The task that closes the activity', 'The task is tried again.'),
+    );
   }
 
   private async closeBuckets(
@@ -136,7 +140,7 @@ export class Lifecycle {
     const done = await this.onBuckets(activityId, steps, ({ meta, pool, refunds, grants }) => {
       const input = { keys: { meta, pool, refunds, grants }, args: { atEnd: atEnd ? 1 : 0 } };
       // The app gives refunds back outside Redis. So a failover must not open the bucket again.
-      return this.replicated.step('The activity is closed', closeBucket, input, (status) =>
+      return this.replicated.step('The activity was closed', closeBucket, input, (status) =>
         status.startsWith('closed'),
       );
     });

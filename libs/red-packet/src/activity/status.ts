@@ -9,7 +9,10 @@ export function statusOf(activityId: string, readings: readonly BucketReading[])
     readings.reduce((total, reading) => total + pick(reading), 0);
   // All buckets have the same parameters. A bucket that Redis has lost has none, so use a bucket that is not lost.
   const first = readings.find(({ state }) => state !== '') ?? readings[0];
-  if (first === undefined) throw new RangeError('Internal error: there are no readings of buckets.');
+  if (first === undefined)
+    throw new RangeError(
+      'RedPacketService: The state of the activity has no buckets. This is a bug in luanest. Please report it.',
+    );
   const draft = first.state === 'draft';
   const movingPackets = sum(({ sentPackets, receivedPackets }) => sentPackets - receivedPackets);
   const movingCents = sum(({ sentCents, receivedCents }) => sentCents - receivedCents);

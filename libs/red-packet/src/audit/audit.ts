@@ -55,7 +55,12 @@ export class Audit {
   async repair(activityId: string, read: Read, ledger: PaidPackets | undefined): Promise<RepairResult> {
     const status = statusOf(activityId, read.readings);
     const paid = await this.paid(status, { ledger });
-    if (paid === undefined) return refuse('ledger', paid, 'the packets that were paid, here or by the option ledger');
+    if (paid === undefined)
+      return refuse(
+        'ledger',
+        paid,
+        'the packets that were paid, as an argument of this call or from the option ledger of RedPacketModule',
+      );
     if (status.state === 'draft') return { status: 'repaired', requeued: 0 };
     return this.deep.repair(read, paid);
   }
@@ -88,7 +93,9 @@ function booksOf(reading: BucketReading, bucket: number): BucketBooks {
 function checkBucket(bucket: number, reading: BucketReading, problems: Problems): void {
   const name = `bucket ${bucket}:`;
   if (reading.state === '') {
-    problems.add(`bucket ${bucket} is lost: Redis has no key with its parameters`);
+    problems.add(
+      `bucket ${bucket} is lost: Redis no longer has the key with its parameters, so its packets cannot be granted`,
+    );
     return;
   }
   const packets = reading.pooled + reading.granted + reading.refundedPackets + reading.sentPackets;

@@ -51,15 +51,15 @@ export class DeepAudit {
       if (ledger !== undefined) unpaid = await unpaidOf(this.registry, layout, book);
       for (const { packetId, userId, amountCents } of unpaid) {
         problems.add(
-          `packet ${packetId} is granted to ${JSON.stringify(userId)} (${amountCents} cents), but no payout row and no dead letter of ` +
-            'it was found, and the ledger has not paid it: call repairPayouts()',
+          `packet ${packetId} is granted to ${JSON.stringify(userId)} (${amountCents} cents), but the ledger has not paid it, and Redis ` +
+            'has no payout for it. Call repairPayouts() to pay it',
         );
       }
     }
     for (const { packetId, userId } of paid.rewound) {
       problems.add(
-        `the ledger has paid packet ${packetId} to ${JSON.stringify(userId)}, but Redis has no grant of it to this user ` +
-          '(a failover may have lost the grant), or has only the copy that conflict() took from the ledger',
+        `the ledger has paid packet ${packetId} to ${JSON.stringify(userId)}, but in Redis this user was not granted it (a failover may ` +
+          'have lost the grant). Call conflict() with it, if you have not done so',
       );
     }
     const [spent, total] = [
@@ -70,7 +70,7 @@ export class DeepAudit {
     // total.
     if (spent > total) {
       problems.add(
-        `cents that the ledger has paid + cents refunded: ${spent}, more than the total of the activity: ${total}`,
+        `the ledger has paid and Redis has refunded ${spent} cents together, more than the ${total} cents of the activity`,
       );
     }
     return {

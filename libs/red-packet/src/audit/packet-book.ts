@@ -46,7 +46,7 @@ export class PacketBook {
       this.users[id] = user;
       this.cents[id] = cents;
     } else if (before !== at || this.users[id] !== user) {
-      this.problems.add(`packet ${packetId} has two records: ${STATES[before - 1]} and ${state}`);
+      this.problems.add(`packet ${packetId} is recorded twice in Redis: as ${STATES[before - 1]} and as ${state}`);
     }
   }
 
@@ -60,7 +60,7 @@ export class PacketBook {
     // The row of a void grant stays in the outbox until its handler returns. This is not a problem.
     if (!granted && state !== 'voided' && state !== 'refunded') {
       this.problems.add(
-        `a payout row pays packet ${row.packetId} to ${JSON.stringify(row.userId)}, but this user has no grant of it`,
+        `a payout would pay packet ${row.packetId} to ${JSON.stringify(row.userId)}, but this user was not granted it`,
       );
     } else if (granted && this.cents[id] !== row.amountCents) {
       this.problems.compare(
@@ -80,7 +80,7 @@ export class PacketBook {
     this.marks[id] = (this.marks[id] ?? 0) | PAID;
     const state = STATES[(this.states[id] ?? 0) - 1];
     if (state === 'voided') return true;
-    if (state === 'refunded') this.problems.add(`packet ${row.packetId} is refunded, and the ledger has paid it`);
+    if (state === 'refunded') this.problems.add(`packet ${row.packetId} was refunded, but the ledger has paid it, too`);
     if (state !== 'granted' || this.users[id] !== spread(row.userId)) return false;
     this.problems.compare(
       `cents of packet ${row.packetId} in the ledger`,
@@ -110,7 +110,9 @@ export class PacketBook {
   checkPresence(): void {
     for (let id = 1; id <= this.packets; id++)
       if (this.states[id] === 0)
-        this.problems.add(`packet ${id} has no record: it is not in a pool, granted, refunded, moving or void`);
+        this.problems.add(
+          `packet ${id} is missing in Redis: it is neither waiting, granted, refunded, moving between buckets, nor void`,
+        );
   }
 
   /** Returns true if the packet is granted, but its payout was not found: not in an outbox, the ledger or the dead letters. */
@@ -128,7 +130,7 @@ export class PacketBook {
   private idOf(packetId: string, where: string): number {
     const id = /^[1-9]\d{0,6}$/.test(packetId) ? Number(packetId) : 0;
     if (id >= 1 && id <= this.packets) return id;
-    this.problems.add(`${where} has ${JSON.stringify(packetId)}, which is not a packet of this activity`);
+    this.problems.add(`${where} has a packet ${JSON.stringify(packetId)}, which this activity does not have`);
     return 0;
   }
 }

@@ -41,7 +41,7 @@ export function homeOf({ buckets }: Layout, userId: string): number {
 export function keysOf({ buckets }: Layout, bucket: number): BucketKeys {
   const keys = buckets[bucket];
   if (keys === undefined) {
-    throw new RangeError(`bucket is ${bucket}. Expected an integer from 0 to ${buckets.length - 1}.`);
+    throw new RangeError(`RedPacketModule: bucket is ${bucket}. Expected an integer from 0 to ${buckets.length - 1}.`);
   }
   return keys;
 }

@@ -58,7 +58,7 @@ export class Transfers {
     const { meta, pool, moves } = keysOf(layout, from);
     const args = { to, most, restMs: REST_MS };
     const input = { keys: { meta, pool, moves }, args };
-    const step = 'Packets left a bucket';
+    const step = 'Packets were taken out of a bucket to move them to another one';
     return (await this.replicated.step(step, sendPackets, input, ({ sent }) => sent !== undefined)).sent;
   }
 
@@ -73,7 +73,14 @@ export class Transfers {
     const keys = { meta, pool, moves, refunds };
     const input = { keys, args: { from, sequence, expiresAtMs, packets } };
     const isDone = (status: string): boolean => status !== 'missing';
-    return isDone(await this.replicated.step('Packets reached a bucket', receivePackets, input, isDone));
+    return isDone(
+      await this.replicated.step(
+        'Packets that were moved were added to their new bucket',
+        receivePackets,
+        input,
+        isDone,
+      ),
+    );
   }
 
   /** Third step: deletes the record at the source. Does nothing if it was deleted before. */

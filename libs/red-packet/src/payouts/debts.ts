@@ -28,15 +28,15 @@ export class Debts {
     this.warned.set(activityId, problem);
     const { deadLetters, openPayouts, remainingPackets, unreportedPackets, state } = status;
     const counts =
-      `${openPayouts} open payouts, ${deadLetters} dead-lettered payouts, ${remainingPackets} packets left, ` +
-      `${unreportedPackets} refunded packets not reported to onClosed, state ${state}`;
+      `open payouts: ${openPayouts}, dead-lettered payouts: ${deadLetters}, packets left: ${remainingPackets}, ` +
+      `refunded packets not reported to onClosed: ${unreportedPackets}, state: ${state}`;
     this.logger.warn(
       problem === 'dead-letters'
         ? `Activity ${name} has dead-lettered payouts, so their winners may not be paid (${counts}). ` +
             'Replay these payouts, or drop those that you paid by other means.'
-        : `The retention of activity ${name} is over, but Redis keeps it, because it still owes money (${counts}). ` +
-            'Close the activity, and replay or drop its dead-lettered payouts. ' +
-            'To give up what it owes, close it and call forget().',
+        : `Activity ${name} is older than its retention, but stays in Redis, because some of its money is not paid or refunded yet ` +
+            `(${counts}). Close the activity, and replay or drop its dead-lettered payouts. ` +
+            'To give up the money that is not paid, close it and call forget().',
     );
   }
 }
@@ -44,8 +44,8 @@ export class Debts {
 /** Completes the log line `Activity <id> ...`. */
 function recoveryOf(status: ActivityStatus | undefined): string {
   if (status === undefined) return 'is no longer in Redis';
-  if (status.settled) return 'is settled or given up, so Redis will forget it';
-  return status.overdue ? 'owes nothing any more' : 'has no dead-lettered payouts any more';
+  if (status.settled) return 'has paid or given up all of its money, so its data in Redis will expire';
+  return status.overdue ? 'has paid all of its money' : 'has no dead-lettered payouts any more';
 }
 
 function problemOf(status: ActivityStatus): Problem | undefined {

@@ -69,8 +69,8 @@ export class DurableRows {
     }
     if (this.failed.size === 0) {
       this.logger.warn(
-        `Payouts wait, because fewer than ${this.replicated.replicas} replicas have confirmed their rows. ` +
-          `They are paid when the replicas have them.${problem}`,
+        `Payouts of red packets wait, because fewer than ${this.replicated.replicas} replicas of Redis have confirmed them (option ` +
+          `replicas). They are paid when the replicas have them. Check that the replicas are connected and do not lag.${problem}`,
       );
     }
     this.failed.set(outbox, time.monotonicMs());
@@ -83,6 +83,9 @@ export class DurableRows {
     for (const [other, failedAt] of this.failed) {
       if (time.monotonicMs() - failedAt > FORGET_MS) this.failed.delete(other);
     }
-    if (this.failed.size === 0) this.logger.log('The replicas have the rows of payouts again, and they are paid.');
+    if (this.failed.size === 0)
+      this.logger.log(
+        'The replicas of Redis confirm payouts of red packets again, so the payouts that waited are paid.',
+      );
   }
 }

@@ -75,8 +75,8 @@ export class Outboxes {
     if (rows >= 0 || this.hasWarned) return;
     this.hasWarned = true;
     this.logger.warn(
-      'Payouts are late, because the Redis user may not SPUBLISH to the channels of red-packet. ' +
-        'Grant it +spublish and the channels of the prefix, see docs/production.md.',
+      'Payouts of red packets may be late, because the Redis user may not use SPUBLISH on the channels of red-packet. ' +
+        'Give the user +spublish and the channels of the prefix, see docs/production.md.',
     );
   }
 

@@ -51,7 +51,7 @@ const IDLE_COMMANDS = 2;
 export const MOST_ATTEMPTS = 10_000;
 const MAX_PROBLEM = 1_000;
 const NO_ATTEMPT_LEFT =
-  'Error: no attempt is left: the process of the last one died, shut down or lost its lease, or the option attempts was lowered since';
+  'Error: no attempt is left: the process died, shut down or lost its lease during the last attempt, or the option attempts was lowered since';
 const ASKED = 'the handler asked for a retry';
 const ABORTED = retryLater({ delayMs: 0, countsAsAttempt: false });
 /** Pause before the next look at a row that too few replicas have confirmed, ms. */
@@ -60,8 +60,9 @@ const UNREPLICATED = retryLater({ delayMs: UNREPLICATED_MS, countsAsAttempt: fal
 
 /** Log lines of steps that failed. */
 const FAILED = {
-  read: 'The payout run could not begin, and tries again. Until then, payouts may be late.',
-  settle: 'Payouts could not be settled or dead-lettered, and this is tried again.',
+  read: 'The payouts of red packets could not start, because a call to Redis failed. The start is tried again; until then, payouts are late.',
+  settle:
+    'The outcomes of payouts of red packets could not be stored, because a call to Redis failed. This is tried again. A payout may run twice.',
 };
 
 /** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
@@ -218,7 +219,9 @@ export class PayoutRunner implements PayoutRun {
       this.failed('settle', error);
       return retryLater({ delayMs: ELSEWHERE_MS, countsAsAttempt: false });
     }
-    return deadLetter('This entry is not a payout: no grab wrote it to the outbox.');
+    return deadLetter(
+      'This entry of the stream red-packet.payouts is not a payout of a red packet: another program wrote it.',
+    );
   }
 
   /** Calls the handler. At the last attempt, waits at most `timeoutMs` for it, because the payout is then dead-lettered. */
@@ -276,8 +279,8 @@ export class PayoutRunner implements PayoutRun {
     if (buried === undefined) return ABORTED;
     if (buried === 'buried') {
       this.logger.warn(
-        `Packet ${row.grant.packetId} of activity ${oneLine(shown(row.activityId))} was not paid: its payout is dead-lettered. ` +
-          'Replay it, or drop it if you paid it by other means.',
+        `Packet ${row.grant.packetId} of activity ${oneLine(shown(row.activityId))} was not paid: its payout failed in all attempts ` +
+          'and is dead-lettered. Replay the payout, or drop it if you paid by other means.',
       );
     }
     // For stream-consumer: true if the row is in the dead letters of its bucket, or is gone. If Redis no longer has the activity, this

@@ -64,13 +64,16 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
    */
   run(handler: PayoutHandler, options: WorkOptions = {}): PayoutRun {
     const streams = this.needed();
-    checks.fn('handler', handler, 'of a payout');
+    checks.fn('handler', handler, 'that books a payout in the ledger');
     const { attempts = ATTEMPTS, ...given } = checks.options('', options, KNOWN_WORK);
     checks.integer('attempts', attempts, 1, MOST_ATTEMPTS - 1);
     streams.checkOptions({ ...given, attempts, stream: 'red-packet.payouts', group: PAYOUT_GROUP });
     for (const run of this.runs) {
       if (run.stopped) this.runs.delete(run);
-      else throw checks.error('This process already has a payout run. Stop that run before you start another one.');
+      else
+        throw checks.error(
+          'run() was called before in this process, and that run still pays. Stop it before you start another one.',
+        );
     }
     const run = new PayoutRunner(this.registry, this.activities, streams, this.stream, this.watched(handler), {
       ...given,
@@ -211,10 +214,12 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
     if (streams !== undefined && !streams.runsOn(registry)) {
       throw checks.error(
         'StreamConsumerModule uses another ScriptRegistry than RedPacketModule, so it cannot read the payouts. ' +
-          'Give both modules the same registry.',
+          'Set the option registry of both modules to the same name.',
       );
     }
     if (streams !== undefined) return streams;
-    throw checks.error('Payouts need StreamConsumerModule. Import StreamConsumerModule.forRoot() in the root module.');
+    throw checks.error(
+      'Payouts need StreamConsumerModule, which is not imported. Import StreamConsumerModule.forRoot() in the root module.',
+    );
   }
 }
