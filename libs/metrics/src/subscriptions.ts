@@ -14,7 +14,10 @@ export class Subscriptions {
       try {
         handle(event as ChannelEvents[C]);
       } catch (error) {
-        diag.error(`luanest/metrics: an event of ${channel} was not recorded completely`, error);
+        diag.error(
+          `luanest/metrics: An event of the channel ${channel} could not be recorded, so some metrics are too low. The error:`,
+          error,
+        );
       }
     };
     subscribe(channel, listener);

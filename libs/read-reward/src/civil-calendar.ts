@@ -47,7 +47,7 @@ class ZoneClock {
     const fields = FIELDS.exec(this.format.format(instantMs));
     if (fields === null)
       throw new Error(
-        `Intl.DateTimeFormat returned ${this.format.format(instantMs)}. Expected month/day/year, hour:minute:second.`,
+        `read-reward: Intl.DateTimeFormat of this Node returned ${this.format.format(instantMs)}. Expected month/day/year, hour:minute:second. Use a build of Node with full ICU.`,
       );
     const [month, day, year, hour, minute, second] = fields.slice(1).map(Number) as [
       number,
@@ -130,7 +130,9 @@ export class CivilCalendar {
     const next = distinct.findIndex((start) => start > instantMs);
     const found = distinct.slice(next - 2, next + 3);
     if (next < 2 || found.length < 5)
-      throw new Error(`The time zone has no five periods around the instant ${instantMs} (ms since 1970).`);
+      throw new Error(
+        `read-reward: The time zone has no five reward periods around ${instantMs} (ms since 1970). Check the clocks of this machine and of Redis.`,
+      );
     return found as unknown as Bounds;
   }
 }

@@ -51,7 +51,7 @@ export function readGrantId(grantId: unknown): GrantParts {
     return { rule, startsAtMs: Number(start), seq: Number(seq), ...ids };
   } catch (cause) {
     throw new InvalidInputError(
-      `grantId is ${shown(grantId)}. Expected the unchanged grantId of a rewarded result or of a row of the ledger.`,
+      `ReadRewardService: grantId is ${shown(grantId)}. Expected the unchanged grantId of a result with status rewarded, or of a row of the ledger.`,
       { cause },
     );
   }

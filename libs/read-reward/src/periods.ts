@@ -99,7 +99,7 @@ export class RewardClock {
 
 function unknownZone(timeZone: unknown, cause?: unknown): InvalidInputError {
   return new InvalidInputError(
-    `timeZone is ${shown(timeZone)}. Expected a zone of the IANA database, such as "Asia/Shanghai".`,
+    `ReadRewardService: timeZone is ${shown(timeZone)}. Expected a zone of the IANA database, such as "Asia/Shanghai".`,
     { cause },
   );
 }

@@ -211,7 +211,7 @@ export function endOrNull(endMs: number): number | null {
 
 export function periodMissed(rule: ResolvedRewardRule): PeriodMissedError {
   return new PeriodMissedError(
-    `Redis' clock was in none of the periods that were sent for rule "${rule.name}", ${MAX_TRIES} times in a row. ` +
-      'Check the clocks of the Redis nodes.',
+    `ReadRewardService: Nothing was granted for rule "${rule.name}", because the clock of Redis differs from that of this app by more ` +
+      `than a period, ${MAX_TRIES} times in a row. Correct the clocks of the Redis nodes and of this machine, then repeat the call.`,
   );
 }

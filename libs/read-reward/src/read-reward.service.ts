@@ -160,6 +160,6 @@ export class ReadRewardService {
     const rule = this.options.rules.get(name);
     if (rule !== undefined) return rule;
     const known = [...this.options.rules.keys()].join(', ');
-    throw new InvalidInputError(`There is no rule ${shown(name)}. Known rules: ${known}.`);
+    throw new InvalidInputError(`ReadRewardModule has no rule named ${shown(name)}. Its rules: ${known}.`);
   }
 }

@@ -228,7 +228,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   private dropFaults(): void {
     for (const call of this.armed.takeLeft()) {
       this.logger.warn(
-        `faults.${call} did not happen: no further such call was sent to Redis. Calls that are sent together use up one fault. ` +
+        `faults.${call} did not happen, because no such call was sent to Redis after it. Calls that are sent together use up one fault. ` +
           'If the test expects no call, call faults.clear().',
       );
     }

@@ -29,6 +29,6 @@ export function resolveOptions(options: LuanestTestingModuleOptions, checks: Che
   }
   if (!Array.isArray(registries)) checks.refuse('registries', registries, 'an array of names');
   for (const name of registries as readonly unknown[])
-    checks.text('registries', name, /^[^]+$/, 'names that are not empty');
+    checks.text('registries', name, /^[^]+$/, 'a name of at least 1 character');
   return { redis, registries };
 }

@@ -146,11 +146,11 @@ describe('runTask', () => {
 
   it('refuses tasks that the app does not run', async () => {
     await expect(testing.runTask('mail.unknown', {})).rejects.toThrow(
-      'runTask(): the app does not run tasks named mail.unknown. Add a handler, call app.init(), and do not set work: false.',
+      'runTask(): The app does not run tasks named mail.unknown. Add a handler with @DelayedTask(), call app.init(), and do not set work: false.',
     );
     await testing.runTask(sendMail, { to: 'later' }, { id: 'same' });
     await expect(testing.runTask(sendMail, { to: 'later' }, { id: 'same' })).rejects.toThrow(
-      'a task with the id same exists',
+      'A task with the id same exists',
     );
   });
 });
@@ -185,7 +185,7 @@ describe('deliver', () => {
 
   it('refuses streams that the app does not read', async () => {
     await expect(testing.deliver('nothing', {})).rejects.toThrow(
-      'deliver(): no consumer of the app reads stream nothing. Add a handler, and call app.init().',
+      'deliver(): No consumer of the app reads stream nothing. Add a handler with @StreamConsumer(), and call app.init().',
     );
   });
 });

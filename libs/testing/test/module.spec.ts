@@ -65,7 +65,7 @@ describe('forRoot', () => {
 
   it('refuses invalid options', () => {
     expect(() => LuanestTestingModule.forRoot({ registries: [''] })).toThrow(
-      'LuanestTestingModule: registries is "". Expected names that are not empty.',
+      'LuanestTestingModule: registries is "". Expected a name of at least 1 character.',
     );
     expect(() => LuanestTestingModule.forRoot({ port: 1 } as object)).toThrow(
       'LuanestTestingModule: There is no option "port". Known: redis, registries.',

@@ -140,12 +140,12 @@ it('drain pays the winners of all activities, and closes those that have ended',
 
 it('payOut is refused without a payout run', async () => {
   await expect(testing.payOut('a')).rejects.toThrow(
-    'payOut(): the app has no payout run. Call run() of RedPacketPayouts with a handler.',
+    'payOut(): The app pays no payouts. Call RedPacketPayouts.run() with a handler first.',
   );
   await app.close();
   app = await Test.createTestingModule({ imports: [LuanestTestingModule.forRoot()] }).compile();
   await app.init();
   await expect(app.get(LuanestTesting).payOut('a')).rejects.toThrow(
-    'payOut() needs RedPacketPayouts. Import RedPacketModule into the app of the test',
+    'payOut() needs RedPacketPayouts. Import RedPacketModule in the app of the test',
   );
 });

@@ -24,8 +24,8 @@ export async function settled(): Promise<void> {
     for (let turn = 0, quiet = 0; quiet < QUIET_TURNS; turn++) {
       if (turn === MOST_TURNS) {
         throw new Error(
-          `TestClock: after ${MOST_TURNS} turns of the event loop there was still more to do. Code that runs may call itself ` +
-            'again and again without a pause.',
+          `TestClock: The app was still busy after ${MOST_TURNS} turns of the event loop, without a timer in between. Look for code ` +
+            'that calls itself again and again without a pause.',
         );
       }
       await new Promise<void>((resolve) => void immediately(resolve));

@@ -237,12 +237,12 @@ export class TestClock implements Clock {
 function notEnding(jumps: number): Error {
   return new Error(
     jumps === MOST_JUMPS
-      ? `TestClock: the work has not ended after ${MOST_JUMPS} jumps to the next timer.`
-      : 'TestClock: the work has not ended, and no timer is left that could end it. It may wait for something else than time.',
+      ? `TestClock.run: The work has not ended after ${MOST_JUMPS} jumps to the next timer. Look for a timer that always sets a new one, or advance the clock by hand.`
+      : 'TestClock.run: The work has not ended, and no timer is left that could end it. The work waits for something else than time, such as a socket.',
   );
 }
 
 function checked(name: string, value: number): number {
   if (Number.isSafeInteger(value) && value >= 0) return value;
-  throw new RangeError(`TestClock: ${name} is ${String(value)}. Expected an integer from 0 to 2^53 - 1.`);
+  throw new RangeError(`TestClock: ${name} is ${String(value)}. Expected an integer from 0 to 2^53 - 1 ms.`);
 }

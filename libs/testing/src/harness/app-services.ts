@@ -61,7 +61,7 @@ export class AppServices {
     const service = this.find(lib);
     if (service) return service;
     throw new SetupError(
-      `${caller} needs ${isPayouts(lib) ? lib : `${lib}Service`}. Import ${moduleOf(lib)} into the app of the test, and do not replace its service by a mock.`,
+      `${caller} needs ${isPayouts(lib) ? lib : `${lib}Service`}. Import ${moduleOf(lib)} in the app of the test, and do not replace its service with a mock.`,
       { code: 'TESTING_SETUP' },
     );
   }

@@ -40,7 +40,7 @@ export class Drivers {
     const tasks = service[INSPECT]();
     if (!tasks.working || !tasks.handles(name)) {
       throw new SetupError(
-        `runTask(): the app does not run tasks named ${name}. Add a handler, call app.init(), and do not set work: false.`,
+        `runTask(): The app does not run tasks named ${name}. Add a handler with @DelayedTask(), call app.init(), and do not set work: false.`,
         { code: 'TESTING_SETUP' },
       );
     }
@@ -53,9 +53,12 @@ export class Drivers {
       const given = { ...options, id, keepResultMs: KEEP_RESULT_MS };
       const scheduled = await service.schedule(task as string, payload, given);
       if (scheduled.status === 'kept')
-        throw new SetupError(`runTask(): a task with the id ${id} exists, so none was run. Use another id.`, {
-          code: 'TESTING_SETUP',
-        });
+        throw new SetupError(
+          `runTask(): A task with the id ${id} exists already, so no task was run. Use another id.`,
+          {
+            code: 'TESTING_SETUP',
+          },
+        );
       const { status, error } = await wait.result;
       const queue = options.queue ?? (typeof task === 'string' ? undefined : task.queue);
       const view = await (queue === undefined ? service : service.queue(queue)).get(id);
@@ -76,7 +79,7 @@ export class Drivers {
     const groups = groupsOf(service).filter((each) => each.stream === name);
     if (groups.length === 0) {
       throw new SetupError(
-        `deliver(): no consumer of the app reads stream ${name}. Add a handler, and call app.init().`,
+        `deliver(): No consumer of the app reads stream ${name}. Add a handler with @StreamConsumer(), and call app.init().`,
         { code: 'TESTING_SETUP' },
       );
     }
@@ -115,13 +118,16 @@ export class Drivers {
       const result = await service.publish(stream, payload, options);
       if (result.status === 'full')
         throw new SetupError(
-          `deliver(): stream ${name} is full, so nothing was sent. Let the app handle its messages first, or raise maxLength.`,
+          `deliver(): Stream ${name} is full, so nothing was sent. Let the app handle the messages of the stream first, or raise its maxLength.`,
           { code: 'TESTING_SETUP' },
         );
       if (result.replayed)
-        throw new SetupError('deliver(): a message with this operationId was published before. Use another one.', {
-          code: 'TESTING_SETUP',
-        });
+        throw new SetupError(
+          'deliver(): A message with this operationId was published before, so nothing was sent. Use another operationId.',
+          {
+            code: 'TESTING_SETUP',
+          },
+        );
       id = result.id;
       const found = all() ?? (await wait.result);
       // The event of a retry or a dead letter comes before Redis has saved it.
@@ -153,7 +159,7 @@ export class Drivers {
   async payOut(activityId: string): Promise<PayoutOutcome[]> {
     const service = this.services.get('RedPacketPayouts', 'payOut()');
     if (!service[INSPECT]().paying) {
-      throw new SetupError('payOut(): the app has no payout run. Call run() of RedPacketPayouts with a handler.', {
+      throw new SetupError('payOut(): The app pays no payouts. Call RedPacketPayouts.run() with a handler first.', {
         code: 'TESTING_SETUP',
       });
     }
@@ -178,9 +184,12 @@ export class Drivers {
       const left = await workLeft();
       if (left.length === 0) return;
       if (performance.now() > until) {
-        throw new SetupError(`${caller}: after ${DRAIN_MS} ms there is still work: ${left.join('; ')}.`, {
-          code: 'TESTING_SETUP',
-        });
+        throw new SetupError(
+          `${caller}: There is still work after ${DRAIN_MS} ms: ${left.join('; ')}. Check that the app has handlers for it, and that they end.`,
+          {
+            code: 'TESTING_SETUP',
+          },
+        );
       }
     }
   }
@@ -216,7 +225,7 @@ export class Drivers {
         const inHandlers = pending - due - parked;
         return lag + inHandlers === 0
           ? []
-          : [`${stream}/${group} has ${lag} unread and ${inHandlers} running messages`];
+          : [`stream ${stream}, group ${group} has ${lag} unread and ${inHandlers} running messages`];
       }),
     );
     return left.flat();

@@ -86,7 +86,7 @@ export async function withAdmin<T>(address: Address, use: (admin: Admin) => Prom
 function within<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`No reply within ${TIMEOUT_MS} ms.`)), TIMEOUT_MS);
+    timer = setTimeout(() => reject(new Error(`The test server did not reply within ${TIMEOUT_MS} ms.`)), TIMEOUT_MS);
   });
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

@@ -71,8 +71,8 @@ function untilAcquainted(node: RedisServer, all: readonly RedisServer[]): Promis
     const known = nodes.filter((other) => !isFailing(other) && (other === self || other.linked));
     if (known.length !== all.length || nodes.length !== all.length) {
       throw new TestServerError(
-        `The Cluster is not ready: the node on port ${node.port} knows ${nodes.length} of ${all.length} nodes, and can reach ` +
-          `${known.length} of them. Is the machine overloaded?`,
+        `The test Cluster is not ready yet: the node on port ${node.port} knows ${nodes.length} of ${all.length} nodes, and can reach ` +
+          `${known.length} of them. If this lasts, the machine is overloaded: run fewer tests at once.`,
       );
     }
     return self.id;

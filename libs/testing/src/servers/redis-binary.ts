@@ -5,7 +5,7 @@ import { TestServerError } from './errors';
 const LOWEST_MAJOR = 7;
 const REMEDY =
   'Install Redis 7.0 or newer (apt-get install redis-server, brew install redis), ' +
-  'or set the option binary or the environment variable REDIS_SERVER_BIN to the path of one.';
+  'or set the option binary or the environment variable REDIS_SERVER_BIN to the path of a redis-server.';
 
 /** Versions of the programs that were checked, by path or name. A failure is not kept, because somebody may repair the cause. */
 const versions = new Map<string, Promise<string>>();

@@ -62,7 +62,10 @@ export class RedisCluster implements AsyncDisposable {
   async masterOf(slotOrKey: number | string): Promise<RedisServer> {
     const slot = typeof slotOrKey === 'number' ? slotOrKey : calculateSlot(slotOrKey);
     const owner = (await this.#anyView()).nodes.find((node) => owns(node, slot));
-    if (!owner) throw new TestServerError(`No node owns slot ${slot}.`);
+    if (!owner)
+      throw new TestServerError(
+        `RedisCluster: No node has hash slot ${slot}. Start the killed nodes again, or wait for the failover.`,
+      );
     return this.#serverOf(owner);
   }
 
@@ -112,7 +115,9 @@ export class RedisCluster implements AsyncDisposable {
         const written = await offsetOf(each);
         const copied = await Promise.all(replicas.map(offsetOf));
         if (copied.some((offset) => offset < written))
-          throw new TestServerError(`A replica of the master on port ${each.port} lags.`);
+          throw new TestServerError(
+            `RedisCluster: A replica of the master on port ${each.port} does not have all writes yet.`,
+          );
       }, PATIENCE);
     }
   }
@@ -172,8 +177,10 @@ export class RedisCluster implements AsyncDisposable {
       const ports = new Set(live.map(({ port }) => port));
       const problem = views.map((view) => this.#problemOf(view, ports)).find((found) => found !== undefined);
       if (problem !== undefined) throw new TestServerError(problem);
-      if (new Set(views.map(topologyOf)).size !== 1) throw new TestServerError('The nodes disagree on the roles.');
-      if (!views.every(extra)) throw new TestServerError('Not all nodes have seen the change yet.');
+      if (new Set(views.map(topologyOf)).size !== 1)
+        throw new TestServerError('RedisCluster: The nodes do not agree yet which of them are masters.');
+      if (!views.every(extra))
+        throw new TestServerError('RedisCluster: Not all nodes have seen the change of the roles yet.');
     };
     await eventually(check, { timeoutMs, everyMs: POLL_MS });
   }
@@ -204,7 +211,7 @@ export class RedisCluster implements AsyncDisposable {
     const unseen = view.nodes.find((node) => live.has(node.port) && isFailing(node));
     if (unseen) return `${who} does not see the node on port ${unseen.port}.`;
     const stale = view.nodes.find(({ port, slots }) => slots.length > 0 && !live.has(port));
-    if (stale) return `${who} takes the node on port ${stale.port} for a master.`;
+    if (stale) return `${who} still sees the node on port ${stale.port} as a master.`;
     const master = view.nodes.find(({ id }) => id === view.self.masterId);
     if (master && live.has(master.port) && view.masterLink !== 'up') return `${who} does not follow its master yet.`;
     return undefined;
@@ -212,7 +219,7 @@ export class RedisCluster implements AsyncDisposable {
 
   #anyView(): Promise<ClusterView> {
     const node = this.nodes.find(({ live }) => live);
-    if (!node) throw new TestServerError('No node of the Cluster is alive.');
+    if (!node) throw new TestServerError('RedisCluster: No node is alive. Call restart() of one of its nodes.');
     return viewOf(node);
   }
 
@@ -224,7 +231,10 @@ export class RedisCluster implements AsyncDisposable {
 
   async #liveReplicaOf(master: RedisServer): Promise<RedisServer> {
     const replica = (await this.replicasOf(master)).find(({ live }) => live);
-    if (!replica) throw new TestServerError(`The master on port ${master.port} has no live replica.`);
+    if (!replica)
+      throw new TestServerError(
+        `RedisCluster: The master on port ${master.port} has no live replica, so no failover is possible. Start a replica, or create the Cluster with replicas.`,
+      );
     reportFault('failovers');
     return replica;
   }

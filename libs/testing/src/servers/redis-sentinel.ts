@@ -61,7 +61,7 @@ export class RedisSentinel implements AsyncDisposable {
     const server = this.nodes.find((node) => node.port === port);
     if (!server)
       throw new TestServerError(
-        `A Sentinel names port ${port} as the master. It is not a server of this RedisSentinel.`,
+        `A Sentinel reports port ${port} as the master, but no server of this RedisSentinel has that port.`,
       );
     return server;
   }
@@ -101,9 +101,10 @@ export class RedisSentinel implements AsyncDisposable {
       const ports = await Promise.all(this.watchers.map((watcher) => this.#masterPort(watcher)));
       const next = this.nodes.find(({ port }) => port === ports[0]);
       if (!next || next === before || new Set(ports).size > 1)
-        throw new TestServerError('Not all Sentinels name the same new master yet.');
+        throw new TestServerError('RedisSentinel: Not all Sentinels report the same new master yet.');
       const info = await withAdmin(next, (admin) => admin.info('replication'));
-      if (!info.includes('role:master')) throw new TestServerError('The promoted replica is not a master yet.');
+      if (!info.includes('role:master'))
+        throw new TestServerError('RedisSentinel: The replica that was promoted is not a master yet.');
       return next;
     }, PATIENCE);
   }
@@ -134,7 +135,7 @@ export class RedisSentinel implements AsyncDisposable {
 
   #firstWatcher(): RedisServer {
     const watcher = this.watchers.find(({ live }) => live);
-    if (!watcher) throw new TestServerError('No Sentinel is alive.');
+    if (!watcher) throw new TestServerError('RedisSentinel: No Sentinel is alive.');
     return watcher;
   }
 }

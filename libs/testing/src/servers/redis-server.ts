@@ -116,7 +116,10 @@ export class RedisServer implements AsyncDisposable {
    * saved is lost. A master saves data only if its arguments turn persistence on. Rejects with TestServerError after `stop()`.
    */
   async restart(): Promise<void> {
-    if (this.#stopped) throw this.#error('was ended by stop(): use kill() or terminate() before restart().');
+    if (this.#stopped)
+      throw this.#error(
+        'was ended by stop(), which deletes its data, so it cannot be started again. Use kill() or terminate() before restart().',
+      );
     await this.terminate();
     reportFault('servers started again');
     await this.#launch();
@@ -181,7 +184,7 @@ export class RedisServer implements AsyncDisposable {
 
   #running(): RedisProcess {
     if (this.#process?.running) return this.#process;
-    throw this.#error('is not running.');
+    throw this.#error('is not running. Call restart() first.');
   }
 
   #error(problem: string): TestServerError {

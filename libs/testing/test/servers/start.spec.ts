@@ -42,7 +42,7 @@ async function errorOf(made: Promise<unknown>): Promise<Error> {
 
 const REMEDY =
   'Install Redis 7.0 or newer (apt-get install redis-server, brew install redis), ' +
-  'or set the option binary or the environment variable REDIS_SERVER_BIN to the path of one.';
+  'or set the option binary or the environment variable REDIS_SERVER_BIN to the path of a redis-server.';
 
 describe('a redis-server that cannot be used', () => {
   it.each([
