@@ -67,7 +67,7 @@ describe('what is left to the user has its line, its remedy and the guide', () =
       'throttler',
       "import { ThrottlerGuard } from '@nestjs/throttler';\nclass G extends ThrottlerGuard {\n  getTracker() {}\n}",
       2,
-      'getTracker becomes `subject`',
+      'Replace getTracker with the option `subject`',
     ],
     [
       '@Throttle of version 4',
@@ -95,7 +95,7 @@ describe('what is left to the user has its line, its remedy and the guide', () =
       'throttler',
       "import { ThrottlerModule } from '@nestjs/throttler';\nexport const m = ThrottlerModule.forRoot(options);",
       2,
-      'not written out in this call of forRoot',
+      'the options of this call of forRoot are not an object literal',
     ],
     [
       'options elsewhere',
@@ -116,14 +116,14 @@ describe('what is left to the user has its line, its remedy and the guide', () =
       'redlock',
       "import Redlock from 'redlock';\nexport const r = new Redlock([a, b, c]);",
       2,
-      'A majority of 3 servers',
+      'it uses 3 servers',
     ],
     [
       'a Redlock outside of Nest',
       'redlock',
       "import Redlock from 'redlock';\nexport const r = new Redlock([a]);",
       2,
-      'Nest does not inject this Redlock',
+      'This Redlock was not converted, because Nest does not inject it',
     ],
     [
       'two schedules',
@@ -207,7 +207,7 @@ export class A {
 }
 `.replace('SkipRateLimit, RateLimit', 'RateLimit, SkipRateLimit'),
     );
-    expect(notes).toContain('a.ts:10  getTracker becomes');
+    expect(notes).toContain('a.ts:10  Replace getTracker');
   });
 
   it('takes the address of Redis from a storage, and removes the storage', async () => {
@@ -309,7 +309,7 @@ describe('the command line', () => {
     [['migrate', 'throttler'], 'Give one folder'],
     [['migrate', 'throttler', 'src', 'test'], 'Give one folder'],
     [['migrate', 'throttler', 'nowhere'], 'There is no folder nowhere'],
-    [['migrate', 'redlock', '.', '--storage-only'], '--storage-only belongs to throttler'],
+    [['migrate', 'redlock', '.', '--storage-only'], '--storage-only can be used only with luanest migrate throttler'],
   ])('%j', async (args, text) => {
     const { status, complained } = await luanest(args, { folder });
     expect(status).toBe(2);

@@ -32,7 +32,7 @@ export const doctor: Command = {
   },
   async run({ values, positionals }, terminal) {
     if (positionals.length > 0)
-      throw new UsageError(`${positionals[0]} is not an option. Give the address by --redis.`);
+      throw new UsageError(`${positionals[0]} is not an option. Give the address of Redis with --redis.`);
     const url = redisUrl(values.redis, terminal.environment);
     const findings = await examineOrReport({
       url,
@@ -64,8 +64,7 @@ async function examineOrReport(examination: Parameters<typeof examine>[0]): Prom
         level: 'error',
         found: error.message,
         why: 'While Redis is unavailable, each lib does what its option `onRedisError` says.',
-        remedy:
-          'Check host, port, TLS (rediss://), user and password, and whether a firewall lets this machine through.',
+        remedy: 'Check host, port, TLS (rediss://), user and password, and if a firewall lets this machine connect.',
       },
     ];
   }

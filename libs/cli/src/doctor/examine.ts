@@ -58,7 +58,7 @@ function findingsOf(facts: ServerFacts, prefix: string): ServerFinding[] {
         level: 'error',
         found: `INFO failed: ${info.error}`,
         why: 'Version, eviction, persistence and replicas are not known. ioredis needs INFO to connect.',
-        remedy: `ACL SETUSER ${facts.user} +info`,
+        remedy: `Run ACL SETUSER ${facts.user} +info.`,
       },
       ...scripts,
     ];

@@ -37,7 +37,7 @@ export const migrate: Command = {
     const [name = '', folder, ...rest] = positionals;
     const migration = migrationOf(name, values['storage-only'] === true);
     if (folder === undefined || rest.length > 0)
-      throw new UsageError('Give one folder, such as: luanest migrate throttler src');
+      throw new UsageError('No folder was given, or several. Give one folder, such as: luanest migrate throttler src');
     const root = resolve(terminal.folder, folder);
     if (!statSync(root, { throwIfNoEntry: false })?.isDirectory())
       throw new UsageError(`There is no folder ${folder}.`);
@@ -63,7 +63,7 @@ function migrationOf(name: string, onlyStorage: boolean): Migration {
   if (!migration)
     throw new UsageError(`There is no migration from ${name || 'nothing'}. Expected throttler, redlock or schedule.`);
   if (!onlyStorage) return migration;
-  if (migration !== throttler) throw new UsageError('--storage-only belongs to throttler.');
+  if (migration !== throttler) throw new UsageError('--storage-only can be used only with luanest migrate throttler.');
   return storageOnly;
 }
 

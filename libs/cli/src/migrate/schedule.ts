@@ -65,7 +65,7 @@ function lockJobs(file: EditedFile, project: Project): number {
         continue;
       }
       const other = decorators.find((decorator) => /lock|mutex|leader/i.test(syntax.nameOfDecorator(decorator)));
-      if (other) file.note(other, 'must', `${other.getText()} locks the job, too. Remove it`);
+      if (other) file.note(other, 'must', `${other.getText()} also locks this job. Remove that lock`);
       const start = job.getStart();
       file.add({ start, end: start, text: `@ScheduledLock()\n${file.indentAt(start)}` });
       file.imports.want(FROM, 'ScheduledLock');
@@ -83,14 +83,15 @@ function problemOf(
   scheduler: string,
   second: ts.Decorator | undefined,
 ): string | undefined {
-  if (second) return 'The method has two schedules. Give each of them a method of its own, and run this again';
+  if (second)
+    return 'The method has two schedules. Give each schedule a method of its own, then run luanest migrate again';
   if (scheduler === 'Timeout')
-    return '@Timeout runs at each start. @ScheduledLock({ key: ... }) runs it once for each key, such as a version: add it if that is what you want';
+    return 'A job with @Timeout runs at each start of each process. To run it once for each version, add @ScheduledLock({ key: version })';
   const injectable = syntax.decorator(type, 'Injectable')?.arguments[0]?.getText() ?? '';
   if (/Scope\.(REQUEST|TRANSIENT)/.test(injectable))
-    return 'The class is request-scoped or transient. Move the job into a provider of the default scope';
+    return 'The class of this job is request-scoped or transient, so it cannot be locked. Move the job into a provider of the default scope';
   if (method.modifiers?.some(({ kind }) => kind === syntax.ts.SyntaxKind.StaticKeyword))
-    return 'A static method cannot be locked';
+    return 'A static method cannot be locked. Move the job to an instance method';
   return undefined;
 }
 

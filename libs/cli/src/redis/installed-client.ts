@@ -52,7 +52,7 @@ export function installedClient(folder: string, only?: InstalledClient['kind']):
   const redis = loadInstalled('redis', folder) as NodeRedis | undefined;
   if (redis) return { kind: 'redis', redis };
   throw new UsageError(
-    'There is no client of Redis here. Run the command in the folder of an app that has ioredis or redis, or with one of them: ' +
+    'No client library for Redis is installed here. Run the command in the folder of an app that has ioredis or redis, or with one of them: ' +
       'npx -p luanest -p ioredis luanest ...',
   );
 }

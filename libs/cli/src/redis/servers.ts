@@ -14,7 +14,9 @@ export interface Master {
 export function redisUrl(option: unknown, environment: Readonly<Record<string, string | undefined>>): URL {
   const given = typeof option === 'string' ? option : environment.REDIS_URL;
   if (given === undefined || given === '')
-    throw new UsageError('Which Redis? Give --redis redis://host:6379, or set the environment variable REDIS_URL.');
+    throw new UsageError(
+      'No address of Redis was given. Give --redis redis://host:6379, or set the environment variable REDIS_URL.',
+    );
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === '')
     // The message does not show the given text, because it may contain a password.

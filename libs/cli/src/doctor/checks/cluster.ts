@@ -12,14 +12,15 @@ export function clusterMode(info: Info, asked: boolean): Finding | undefined {
         found: 'The server belongs to a Cluster.',
         why: 'A client that connects to one server reaches only the keys of its slots, and gets MOVED for the others.',
         remedy:
-          'Run this with --cluster. In the app use connection: { nodes: [...] } or a Cluster client: see docs/cluster-and-sentinel.md.',
+          'Run luanest doctor with --cluster. In the app use connection: { nodes: [...] } or a Cluster client: see docs/cluster-and-sentinel.md.',
       }
     : {
         check: 'cluster',
         level: 'error',
         found: 'The server does not belong to a Cluster.',
-        why: 'A Cluster client cannot connect to it.',
-        remedy: 'Run this without --cluster, and use `url` in the app. Or set cluster-enabled yes.',
+        why: 'A Cluster client cannot connect to this server.',
+        remedy:
+          'Run luanest doctor without --cluster, and use `url` in the app. Or set cluster-enabled yes in the server.',
       };
 }
 
@@ -38,18 +39,18 @@ export function clusterState(servers: readonly ServerFacts[]): Finding[] {
     found.push({
       check: 'cluster',
       level: 'error',
-      found: `${16_384 - assigned} of 16384 slots belong to no master.`,
-      why: 'Calls whose keys are in these slots fail, or all calls (cluster-require-full-coverage).',
-      remedy: 'redis-cli --cluster fix HOST:PORT, or bring the lost master back.',
+      found: `${16_384 - assigned} of 16384 hash slots belong to no master.`,
+      why: 'Calls whose keys are in these slots fail. With cluster-require-full-coverage yes, all calls fail.',
+      remedy: 'Start the lost master again, or run redis-cli --cluster fix HOST:PORT.',
     });
   if (failing.length > 0)
     found.push({
       check: 'cluster',
       level: 'error',
       nodes: failing,
-      found: 'cluster_state is fail.',
+      found: 'The Cluster is down (cluster_state is fail).',
       why: 'The node refuses commands (CLUSTERDOWN).',
-      remedy: 'redis-cli --cluster check HOST:PORT shows which nodes are down.',
+      remedy: 'Start the nodes that are down. redis-cli --cluster check HOST:PORT shows them.',
     });
   if (found.length === 0) found.push(ok('cluster', `cluster_state is ok, 16384 slots on ${size} masters`));
   return found;

@@ -2,7 +2,7 @@ import type { Info, Keyspace, Outcome, ServerFacts } from '../facts';
 import { type ServerFinding, ok } from '../finding';
 import { counted } from './server';
 
-const MONEY = 'Do not use it for once, read-reward, red-packet, tasks and streams.';
+const MONEY = 'Do not use this Redis for once, read-reward, red-packet, tasks and streams.';
 
 /** Checks the eviction policy (`maxmemory-policy`), and how full the memory is. */
 export function eviction(info: Info): ServerFinding[] {
@@ -10,7 +10,7 @@ export function eviction(info: Info): ServerFinding[] {
   const limit = Number(info.get('maxmemory') ?? 0);
   const evicted = Number(info.get('evicted_keys') ?? 0);
   const used = Number(info.get('used_memory') ?? 0);
-  const memory = limit === 0 ? 'there is no limit of memory' : `${share(used, limit)} of ${bytes(limit)} are used`;
+  const memory = limit === 0 ? 'maxmemory is not set' : `${share(used, limit)} of ${bytes(limit)} are used`;
   if (policy === 'noeviction')
     return [ok('eviction', `maxmemory-policy is noeviction, ${memory}`), ...fullness(used, limit)];
   return [
@@ -19,9 +19,9 @@ export function eviction(info: Info): ServerFinding[] {
       // Without `maxmemory`, Redis does not evict keys.
       level: limit === 0 && evicted === 0 ? 'warning' : 'error',
       found: `maxmemory-policy is ${policy}, ${memory}, ${counted(evicted, 'key')} evicted since the start.`,
-      why: 'All keys of luanest are state. An evicted key is a lost task, a message, a forgotten id, or a full window.',
+      why: 'luanest has no keys that may be lost. Each evicted key is a lost task or message, an id that may run twice, or a limit that counts from 0.',
       remedy:
-        'CONFIG SET maxmemory-policy noeviction, and the same in redis.conf or the parameter group. Give caches a Redis of their own.',
+        'Run CONFIG SET maxmemory-policy noeviction, and set the same in redis.conf or the parameter group. Give caches a Redis of their own.',
     },
   ];
 }
@@ -75,7 +75,7 @@ export function persistence(info: Info, config: Info | undefined): ServerFinding
       found: `${settings[0]?.toUpperCase()}${settings.slice(1)}.`,
       why: `A crash of Redis loses ${loss}. That is enough for rate-limit${snapshots ? ', lock and scheduled-lock' : ''}. ${MONEY}`,
       remedy:
-        'CONFIG SET appendonly yes; appendfsync always where it is about money. On a hosted service see docs/managed-redis.md.',
+        'Run CONFIG SET appendonly yes. If you handle money, also set appendfsync always. For a hosted service see docs/managed-redis.md.',
     },
   ];
 }
@@ -91,7 +91,7 @@ function failedWrites(info: Info): ServerFinding[] {
     level: 'error',
     found: `${text}.`,
     why: 'Redis refuses writes (MISCONF) while it cannot save.',
-    remedy: 'Look into the log of Redis. Mostly its disk is full, or it may not write into its folder.',
+    remedy: 'Look into the log of Redis. Mostly the disk is full, or Redis may not write to its folder.',
   }));
 }
 

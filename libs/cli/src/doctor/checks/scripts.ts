@@ -43,7 +43,7 @@ export function lua({ load, evalsha, user }: ServerFacts, prefix: string): Serve
     level: 'error',
     found: `${command} failed: ${failed}`,
     why,
-    remedy: `Repair what the error names. ${ACL}`,
+    remedy: `Correct what the error names. ${ACL}`,
   };
 }
 
@@ -58,23 +58,28 @@ export function permissions(facts: ServerFacts): ServerFinding[] {
   const lacking = libs.filter((lib) => commandsOf(lib).length > 0);
   const used = libsInUse(keyspace);
   const findings = [
-    ...finding(commandsOf('scripts'), 'error', user, 'The registry loads and runs scripts with these.'),
+    ...finding(commandsOf('scripts'), 'error', user, 'ScriptRegistry loads and runs scripts with these commands.'),
     ...(facts.cluster
-      ? finding(commandsOf('cluster'), 'error', user, 'The clients read the slots of a Cluster with these.')
+      ? finding(
+          commandsOf('cluster'),
+          'error',
+          user,
+          'The clients read the hash slots of a Cluster with these commands.',
+        )
       : []),
-    ...finding(commandsOf('replicas'), 'warning', user, 'The options `replicas` of the libs need it.'),
+    ...finding(commandsOf('replicas'), 'warning', user, 'The option `replicas` of several modules needs this command.'),
     ...finding(
       commandsOf('wake-up'),
       'warning',
       user,
-      'Without them locks, workers and consumers ask periodically instead of being woken.',
+      'Without these commands, waiting locks, workers and consumers are not woken. They look periodically, so they are slower.',
     ),
     ...lacking.flatMap((lib) =>
       finding(
         commandsOf(lib),
         used.has(lib) ? 'error' : 'warning',
         user,
-        `${lib} needs ${commandsOf(lib).length === 1 ? 'it' : 'them'}${used.has(lib) ? ', and has keys here' : ', if the app uses it'}. A script can stop after a part of its writes.`,
+        `The scripts of ${lib} need this${used.has(lib) ? `, and ${lib} has keys here` : ` if the app uses ${lib}`}. Without it, a script can stop after a part of its writes.`,
       ),
     ),
   ];
@@ -89,7 +94,7 @@ function finding(commands: readonly string[], level: 'warning' | 'error', user: 
       level,
       found: `The user ${user} may not run ${commands.map((command) => command.slice(1)).join(', ')}.`,
       why,
-      remedy: `ACL SETUSER ${user} ${commands.join(' ')}, and save it: ACL SAVE or users.acl. ${ACL}`,
+      remedy: `Run ACL SETUSER ${user} ${commands.join(' ')}, then save the users with ACL SAVE or in users.acl. ${ACL}`,
     },
   ];
 }
@@ -99,7 +104,7 @@ function noKeys(user: string, prefix: string): ServerFinding {
     check: 'acl',
     level: 'error',
     found: `The user ${user} may not use keys and channels that begin with ${prefix}:.`,
-    why: 'Each lib stores its state there, so each call fails.',
-    remedy: `ACL SETUSER ${user} ~${prefix}:* &${prefix}:*. If the app sets \`prefix\`, run this with --prefix. ${ACL}`,
+    why: 'luanest stores all of its data in such keys, so each call fails.',
+    remedy: `Run ACL SETUSER ${user} ~${prefix}:* &${prefix}:*. If the app sets \`prefix\`, run luanest doctor with --prefix. ${ACL}`,
   };
 }

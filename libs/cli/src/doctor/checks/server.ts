@@ -13,7 +13,7 @@ export function version(info: Info): ServerFinding {
       check: 'version',
       level: 'error',
       found: `The server is Dragonfly ${dragonfly}.`,
-      why: 'It does not know the first line of the scripts (#!lua), so no call works.',
+      why: 'Dragonfly does not know the first line of the scripts of luanest (#!lua), so no call works.',
       remedy: 'Use Redis 7.0 or newer, or Valkey.',
     };
   if (valkey !== undefined) return ok('version', `Valkey ${valkey}`);
@@ -35,8 +35,8 @@ export function readiness(info: Info): ServerFinding[] {
       check: 'loading',
       level: 'error',
       found: 'The server is loading its data.',
-      why: 'It refuses commands until it has.',
-      remedy: 'Run this again when it has loaded.',
+      why: 'The server refuses commands until it has loaded all data.',
+      remedy: 'Run luanest doctor again when the data is loaded.',
     },
   ];
 }
@@ -49,7 +49,7 @@ export function replication(info: Info): ServerFinding[] {
         check: 'role',
         level: 'error',
         found: `The server is a replica of ${info.get('master_host') ?? '?'}:${info.get('master_port') ?? '?'}.`,
-        why: 'It refuses writes, so each call that changes something fails.',
+        why: 'A replica refuses writes, so each call that changes something fails.',
         remedy: 'Connect to the master. With Sentinel, give the client the Sentinels and the name of the group.',
       },
     ];
@@ -60,8 +60,8 @@ export function replication(info: Info): ServerFinding[] {
         check: 'replicas',
         level: 'warning',
         found: 'The master has no replica.',
-        why: 'While it is down, nothing takes over, and the options `replicas` of the libs cannot be used.',
-        remedy: 'Add a replica where an outage or a lost disk matters. Otherwise nothing.',
+        why: 'While the master is down, no replica takes over. The option `replicas` of the modules cannot be used.',
+        remedy: 'Add a replica if an outage or a lost disk matters to you. Otherwise do nothing.',
       },
     ];
   const good = info.get('min_slaves_good_slaves');
@@ -71,8 +71,9 @@ export function replication(info: Info): ServerFinding[] {
         check: 'replicas',
         level: 'warning',
         found: `The master has ${counted(replicas, 'replica')}, and min-replicas-to-write is 0.`,
-        why: 'A master that the others have replaced goes on confirming writes, and loses them later.',
-        remedy: 'CONFIG SET min-replicas-to-write 1 (and in redis.conf), if your replicas are reliable.',
+        why: 'After a failover, the old master may go on confirming writes for a while. These writes are lost.',
+        remedy:
+          'If your replicas are reliable, run CONFIG SET min-replicas-to-write 1, and set the same in redis.conf.',
       },
     ];
   if (Number(good) === 0)
@@ -82,7 +83,7 @@ export function replication(info: Info): ServerFinding[] {
         level: 'error',
         found: `The master has ${counted(replicas, 'replica')}, and none of them is up to date.`,
         why: 'With min-replicas-to-write the master refuses writes (NOREPLICAS).',
-        remedy: 'Look at the replicas, and at the link between them and the master.',
+        remedy: 'Check that the replicas run, and that they can reach the master.',
       },
     ];
   return [ok('replicas', `${counted(replicas, 'replica')}, ${good} of them up to date`)];
@@ -95,21 +96,21 @@ export function clock({ clock: outcome }: ServerFacts): ServerFinding {
       check: 'clock',
       level: 'error',
       found: `TIME failed: ${outcome.error}.`,
-      why: 'Each script reads the clock of Redis.',
-      remedy: 'Allow the user +time.',
+      why: 'The scripts of luanest read the clock of Redis with TIME, so they fail.',
+      remedy: 'Give the Redis user the command: ACL SETUSER <user> +time.',
     };
   const { aheadMs, errorMs } = outcome.value;
   const off = Math.abs(aheadMs);
   const text = `The clock of this machine is ${shownMs(off)} ${aheadMs > 0 ? 'behind' : 'ahead of'} that of Redis (± ${shownMs(errorMs + 1)}).`;
   const cause =
-    'luanest counts by the clock of Redis, except for the ticks of scheduled jobs, which are times of the app’s machine.';
+    'luanest uses the clock of Redis. Only scheduled jobs start by the clock of the machine that runs the app.';
   const remedy = 'Synchronise the clocks of both machines by NTP (chrony, systemd-timesyncd).';
   if (off > 5_000 + errorMs)
     return {
       check: 'clock',
       level: 'error',
       found: text,
-      why: `${cause} scheduled-lock refuses ticks of a node that is off by more than 5 s.`,
+      why: `${cause} scheduled-lock skips the jobs of a node whose clock differs by more than 5 s.`,
       remedy,
     };
   if (off > 500 + errorMs)
@@ -117,7 +118,7 @@ export function clock({ clock: outcome }: ServerFacts): ServerFinding {
       check: 'clock',
       level: 'warning',
       found: text,
-      why: `${cause} A job starts late, or on one node only.`,
+      why: `${cause} A job may start late, or always on the same node.`,
       remedy,
     };
   return ok('clock', text);
@@ -134,8 +135,9 @@ export function latency({ evalsha, ping }: ServerFacts): ServerFinding[] {
         check: 'latency',
         level: 'error',
         found,
-        why: 'rate-limit waits 50 ms for Redis, and then decides without it. Leases are renewed over the same way.',
-        remedy: 'Run the app in the region of Redis, or raise `deadlineMs`. Run this on the machine of the app.',
+        why: 'rate-limit waits 50 ms for Redis, and then decides without Redis. Leases of locks and tasks may end before they are renewed.',
+        remedy:
+          'Run the app in the region of Redis, or raise `deadlineMs`. Run luanest doctor on the machine of the app.',
       },
     ];
   if (medianMs > 5 || slowestMs > 50)
@@ -144,8 +146,8 @@ export function latency({ evalsha, ping }: ServerFacts): ServerFinding[] {
         check: 'latency',
         level: 'warning',
         found,
-        why: 'Each call waits that long. rate-limit decides without Redis after 50 ms (`deadlineMs`).',
-        remedy: 'Look for slow commands (SLOWLOG GET), a busy machine, or a long way to Redis.',
+        why: 'Each call of luanest waits that long. rate-limit decides without Redis after 50 ms (`deadlineMs`).',
+        remedy: 'Look for slow commands (SLOWLOG GET), a busy machine, or a slow network.',
       },
     ];
   return [ok('latency', found)];

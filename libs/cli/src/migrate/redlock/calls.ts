@@ -42,7 +42,11 @@ export class RedlockCalls {
     if (method.text === 'using') return this.using(call, method, retries);
     if (method.text === 'extend' || method.text === 'release') return this.onLock(call, method.text);
     if (method.text === 'on' || method.text === 'quit') return this.drop(call, method.text, owner);
-    this.file.note(call, 'must', `${method.text}() is of redlock 4. Use acquire() and release(), and run this again`);
+    this.file.note(
+      call,
+      'must',
+      `${method.text}() is a method of redlock 4. Replace it with acquire() and release(), then run luanest migrate again`,
+    );
   }
 
   private acquire(call: ts.CallExpression, retries: Retries): void {
@@ -65,7 +69,7 @@ export class RedlockCalls {
       this.file.note(
         call,
         'must',
-        'using() becomes withLock(names, { leaseMs }, (lock) => ...), whose `lock.signal` is the signal',
+        'Replace using() with withLock(names, { leaseMs }, (lock) => ...). Its `lock.signal` is the signal of using()',
       );
       return;
     }
@@ -112,7 +116,7 @@ export class RedlockCalls {
       this.file.note(
         call,
         'must',
-        'Set `waitMs`: how long to wait for the lock, ms. The number of tries is not written out, or unlimited',
+        'Set `waitMs`: the time to wait for the lock, ms. It could not be computed, because retryCount is not a literal, or is unlimited',
       );
       return undefined;
     }
@@ -161,7 +165,7 @@ export class RedlockCalls {
     const { ts } = this.project.syntax;
     const statement = ts.isAwaitExpression(call.parent) ? call.parent.parent : call.parent;
     if (!ts.isExpressionStatement(statement)) {
-      this.file.note(call, 'must', `LockService has no ${method}()`);
+      this.file.note(call, 'must', `LockService has no method ${method}(). Replace this call`);
       return;
     }
     this.file.removeLines(statement);

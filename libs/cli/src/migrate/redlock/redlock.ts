@@ -56,8 +56,8 @@ class RedlockProject {
         refused = true;
         const text =
           servers === undefined
-            ? 'The servers are not written out. Only a Redlock of one server or Cluster can be converted'
-            : `A majority of ${servers} servers decides here. A lock of luanest is on one server: stay with redlock, or read the guide`;
+            ? 'This Redlock was not converted, because its servers are not a literal list. Only a Redlock of one server or one Cluster can be converted'
+            : `This Redlock was not converted: it uses ${servers} servers, and a lock of luanest is on one. Stay with redlock, or read docs/from-redlock.md`;
         file.note(made, 'must', text);
       }
     }
@@ -113,7 +113,7 @@ class RedlockProject {
       file.note(
         type,
         'must',
-        'Nest does not make this class, so it cannot get a LockService. Move the work into a provider, and run this again',
+        'Nest does not create this class, so it cannot get a LockService. Move the work into a provider, then run luanest migrate again',
       );
       return false;
     }
@@ -168,7 +168,8 @@ class RedlockProject {
         if (uses.length > 0) file.imports.want(LOCK, known.to, known.type === true);
       } else if (name === 'RedlockAbortSignal') for (const use of uses) file.replace(use, 'AbortSignal');
       else if (name !== 'default' && name !== 'Redlock') {
-        for (const use of uses) file.note(use, 'must', `${name} has no equivalent in luanest/lock`);
+        for (const use of uses)
+          file.note(use, 'must', `${name} has no equivalent in luanest/lock. Remove it, or replace it by hand`);
         if (uses.length > 0) continue;
       }
       // The import of Redlock itself stays if uses of it are left after the edits.
@@ -184,7 +185,7 @@ class RedlockProject {
       file.note(
         use,
         'must',
-        'Nest does not inject this Redlock, so it was not converted. Inject LockService where the lock is taken',
+        'This Redlock was not converted, because Nest does not inject it. Inject LockService into the class that takes the lock',
       );
     return left.length > 0;
   }

@@ -39,13 +39,17 @@ export class Decorators {
       syntax.object(syntax.value(limits, syntax.nameOf(property) ?? '')),
     );
     if (!limits || !values || values.length === 0 || values.includes(undefined))
-      return this.keep('Throttle', decorator, 'Only @Throttle({ name: { limit, ttl } }) can be converted');
+      return this.keep(
+        'Throttle',
+        decorator,
+        'This @Throttle was not converted. Only @Throttle({ name: { limit, ttl } }) can be converted',
+      );
     const rules = values as ts.ObjectLiteralExpression[];
     if (rules.some((rule) => !syntax.property(rule, 'ttl') || !syntax.property(rule, 'limit')))
       return this.keep(
         'Throttle',
         decorator,
-        'A rule of @RateLimit needs both limit and windowMs. Add the one of the module that @Throttle lacks, and run this again',
+        '@RateLimit needs both limit and ttl. Copy the missing one from the ThrottlerModule to this @Throttle, then run luanest migrate again',
       );
     const owner = decorator.parent;
     this.want(limits);
@@ -117,7 +121,7 @@ export class Decorators {
       return this.keep(
         'SkipThrottle',
         decorator,
-        'What a class skips stays skipped. Remove this, and put @SkipRateLimit() on the other methods instead of the class',
+        'The class skips this rule, and a method cannot turn it on again. Remove this decorator, and put @SkipRateLimit() on the other methods instead of the class',
       );
     const names = skipped.map((property) => this.file.imports.quoted(syntax.nameOf(property) ?? ''));
     this.file.imports.want('luanest/rate-limit', 'SkipRateLimit');

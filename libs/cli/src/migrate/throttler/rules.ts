@@ -15,10 +15,12 @@ const HELPERS: Readonly<Record<string, number>> = {
 
 /** Options of a throttler that the user must convert by hand, with the text of the note about each. */
 const BY_HAND: Readonly<Record<string, string>> = {
-  getTracker: 'getTracker becomes `subject: (context) => ...`, which gets the ExecutionContext',
-  generateKey: 'generateKey has no equivalent: the `name` and the `subject` of a rule identify its counter',
-  ignoreUserAgents: 'ignoreUserAgents becomes a `skip` of the rule',
-  errorMessage: 'errorMessage becomes `responses: { problem: (decision, context) => ({ ... }) }`',
+  getTracker: 'Replace getTracker with `subject: (context) => ...`, which gets the ExecutionContext',
+  generateKey:
+    'Remove generateKey, which has no equivalent: the `name` and the `subject` of a rule identify its counter',
+  ignoreUserAgents: 'Replace ignoreUserAgents with the option `skip` of the rule',
+  errorMessage:
+    'Replace errorMessage with the option `responses: { problem: (decision, context) => ({ ... }) }` of the module',
 };
 
 const RENAMED: Readonly<Record<string, string>> = { ttl: 'windowMs', blockDuration: 'blockMs', skipIf: 'skip' };
@@ -52,7 +54,7 @@ export class Rules {
       this.file.note(
         property,
         'must',
-        'The rule copies another object. Rename ttl to windowMs and blockDuration to blockMs there',
+        'The rule spreads another object. Rename ttl to windowMs and blockDuration to blockMs in that object',
       );
       return [];
     }
@@ -65,7 +67,11 @@ export class Rules {
     if (!property.name) return [];
     const value = ts.isPropertyAssignment(property) ? property.initializer : undefined;
     if (name === 'ttl' && (value === undefined || syntax.isFunction(value)))
-      this.file.note(property, 'must', 'windowMs cannot be a function. Use two rules, each with a `skip`');
+      this.file.note(
+        property,
+        'must',
+        'ttl is a function, but windowMs must be a number. Use one rule for each value, each with a `skip`',
+      );
     return [
       { start: property.name.getStart(), end: property.name.end, text: renamed },
       ...(value ? this.durations(value) : []),
@@ -135,8 +141,13 @@ export class Rules {
     }
     if (name === 'setHeaders' && property.getText().endsWith('false'))
       return this.file.replace(property, 'responses: { headers: false }');
-    const byHand = BY_HAND[name] ?? (name === 'skipIf' ? 'skipIf becomes a `skip` of each rule' : undefined);
-    this.file.note(property, 'must', byHand ?? `${name || 'The copied object'} has no equivalent in RateLimitModule`);
+    const byHand =
+      BY_HAND[name] ?? (name === 'skipIf' ? 'Replace skipIf with the option `skip` of each rule' : undefined);
+    this.file.note(
+      property,
+      'must',
+      byHand ?? `${name || 'The copied object'} has no equivalent in RateLimitModule. Remove it, or replace it by hand`,
+    );
   }
 
   /** Removes the import of a storage class if nothing else in the file uses the class. */

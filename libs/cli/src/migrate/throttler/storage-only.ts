@@ -31,7 +31,7 @@ export const storageOnly: Migration = {
           file.note(
             call,
             'must',
-            `The throttlers are not written out in this call of ${method}. Add \`storage\` by hand`,
+            `\`storage\` was not added, because the options of this call of ${method} are not an object literal. Add \`storage\` by hand`,
           );
           continue;
         }

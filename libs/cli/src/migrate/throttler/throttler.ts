@@ -17,13 +17,14 @@ const RENAMED: Readonly<Record<string, string>> = {
 };
 
 const OVERRIDES: Readonly<Record<string, string>> = {
-  getTracker: 'getTracker becomes `subject` of the rules',
-  shouldSkip: 'shouldSkip becomes `skip` of the rules',
-  throwThrottlingException: 'throwThrottlingException becomes `responses` of the module',
-  getErrorMessage: 'getErrorMessage becomes `responses: { problem }` of the module',
+  getTracker: 'Replace getTracker with the option `subject` of the rules',
+  shouldSkip: 'Replace shouldSkip with the option `skip` of the rules',
+  throwThrottlingException: 'Replace throwThrottlingException with the option `responses` of the module',
+  getErrorMessage: 'Replace getErrorMessage with the option `responses: { problem }` of the module',
   getRequestResponse:
     'getRequestResponse is built in for GraphQL and WebSocket, and becomes `contexts` for other kinds',
-  generateKey: 'generateKey has no equivalent: the `name` and the `subject` of a rule identify its counter',
+  generateKey:
+    'Remove generateKey, which has no equivalent: the `name` and the `subject` of a rule identify its counter',
 };
 
 /**
@@ -67,7 +68,12 @@ class ThrottlerFile {
     if (RENAMED[name] !== undefined) return this.rename(name, RENAMED[name], uses);
     if (name === 'Throttle' || name === 'SkipThrottle') return;
     if (/^(seconds|minutes|hours|days|weeks)$/.test(name)) return this.durations(name, uses);
-    for (const use of uses) this.file.note(use, 'must', `${name} has no equivalent that this program knows`);
+    for (const use of uses)
+      this.file.note(
+        use,
+        'must',
+        `${name} has no equivalent in luanest/rate-limit that this program knows. Convert it by hand`,
+      );
     if (uses.length > 0) this.kept.add(name);
   }
 
@@ -98,7 +104,7 @@ class ThrottlerFile {
     this.file.note(
       use,
       'must',
-      `RateLimitGuard is not for subclasses.${becomes} Until that is done, use --storage-only`,
+      `RateLimitGuard cannot have subclasses.${becomes} Until that is done, use --storage-only`,
     );
   }
 
@@ -117,7 +123,7 @@ class ThrottlerFile {
       const method = ts.isCallExpression(call) ? moduleCall(call, use.text) : undefined;
       if (method !== undefined && !this.moduleCall(call as ts.CallExpression, method)) {
         this.kept.add('ThrottlerModule');
-        const text = `The throttlers are not written out in this call of ${method}. Move the list into it, and run this again`;
+        const text = `The throttlers of this call of ${method} are not a literal list. Move the list into the call, then run luanest migrate again`;
         this.file.note(use, 'must', text);
         continue;
       }
