@@ -43,7 +43,10 @@ export class History<Entry> {
       way.push(end);
       end = next;
     }
-    if (end !== this.last) throw new RangeError('The snapshot is of another server.');
+    if (end !== this.last)
+      throw new RangeError(
+        'MemoryRedis.restore(): The snapshot was made by another MemoryRedis. Pass a snapshot of the same object.',
+      );
     this.swap(end.changes);
     end.changes = new Map();
     for (const one of way.reverse()) {

@@ -21,7 +21,7 @@ it.each([
   const redis = new MemoryRedis();
   expect(() => redis.run('EVAL', [source, 1, 'k'])).toThrow(
     new RegExp(
-      `^ERR user_script:${line}: MemoryRedis has stopped this script, which had run for 0\\.1 s\\. A loop may never end script: [0-9a-f]{40}, on @user_script:${line}\\.$`,
+      `^ERR user_script:${line}: MemoryRedis has stopped this script, which had run for 0\\.1 s\\. Look for a loop that never ends script: [0-9a-f]{40}, on @user_script:${line}\\.$`,
     ),
   );
   // The next script has all its time. It is so short that a busy machine hardly stops it in between, and looks at the time once.

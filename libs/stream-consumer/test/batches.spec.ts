@@ -150,7 +150,7 @@ describe.each(few(servers))('handlers of batches on %s', (_, client) => {
 
   it('need as much concurrency', async () => {
     const handle = (batch: object) => bench.streams.handle({ ...group('x', 'g'), batch } as never, () => undefined);
-    await expect(handle({ size: 21 })).rejects.toThrow('batch.size is 21, but concurrency is 20');
+    await expect(handle({ size: 21 })).rejects.toThrow('batch.size is 21 messages, but concurrency is 20 messages');
     await expect(handle({ size: 0 })).rejects.toThrow('batch.size');
     await expect(handle({ size: 1, maxWaitMs: 5 })).rejects.toThrow('maxWaitMs');
   });

@@ -119,7 +119,10 @@ describe('boot', () => {
       @StreamConsumer({ stream: 'orders', group: 'mail' })
       other(): void {}
     }
-    await refused({ providers: [Fine, Second] }, /Second\.other: Fine\.handle is already the handler of orders\/mail/);
+    await refused(
+      { providers: [Fine, Second] },
+      /Second\.other: Fine\.handle is already the handler of stream orders, group mail/,
+    );
     await refused(
       { providers: [Fine, { provide: 'again', useClass: Fine }] },
       /Fine\.handle: its class is provided twice/,
@@ -148,7 +151,7 @@ describe('boot', () => {
         handle(): void {}
       }
       return Twice;
-    }).toThrow(/Twice\.handle: the method has @StreamConsumer twice/);
+    }).toThrow(/Twice\.handle: the method has @StreamConsumer\(\) twice/);
     expect(() => {
       class Getter {
         @(StreamConsumer({ stream: 'orders', group: 'a' }) as MethodDecorator)

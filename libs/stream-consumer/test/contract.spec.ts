@@ -205,7 +205,7 @@ describe.each(servers)('streams on %s', (_, client) => {
       () => {
         throw hostile();
       },
-      /cannot be shown|do not look/,
+      /throws when it is read|cannot be shown|do not look/,
     ],
     [
       'returns a thenable that throws',

@@ -89,7 +89,9 @@ describe('a stream as a value', () => {
     });
     expect(await bench.streams.publish(defineStream({ name: 'small' }), 4)).toMatchObject({ status: 'full' });
     const other = bench.streams.publish(defineStream({ name: 'small', maxLength: 2 }), 5);
-    await expect(other).rejects.toThrow(/^defineStream: Stream small has other options/);
+    await expect(other).rejects.toThrow(
+      /^defineStream: Stream small was used before in this process with other options/,
+    );
     const seen: number[] = [];
     const handle = await bench.streams.handle(
       { stream: small, group: 'g' },

@@ -23,7 +23,7 @@ if not raw then return { now_us, 0 } end
 -- Does the same as parse_lock() of record.lua. Defining a function here would make a single call slower.
 local till, fence = tonumber(sub(raw, 1, 13)), tonumber(sub(raw, 15, 30))
 if not till or not fence or #raw < 30 then
-  return redis.error_reply('BADLOCK the key of the lock has a value that another program wrote, nothing was changed')
+  return redis.error_reply('BADLOCK another program wrote the key of this lock; nothing was changed. Delete the key, or use another prefix')
 end
 if till > now_ms then
   if sub(raw, 31) == ARGV[1] then return { fence, 0 } end

@@ -19,7 +19,7 @@ if raw ~= last_raw or ARGV[1] ~= last_owner then
 end
 if not mine then
   if #raw >= 30 and tonumber(string.sub(raw, 1, 13)) then return 0 end
-  return redis.error_reply('BADLOCK the key of the lock has a value that another program wrote, nothing was changed')
+  return redis.error_reply('BADLOCK another program wrote the key of this lock; nothing was changed. Delete the key, or use another prefix')
 end
 -- The mark that processes wait stays, so that the script acquire leaves the free lock to the first of them.
 redis.call('SETRANGE', KEYS[1], '0', '0000000000000')

@@ -19,7 +19,9 @@ const SETTINGS =
 export function createJsonLibrary(): LuaTable {
   const settings = SETTINGS.split(' ').map((name) => {
     const refuse = (): never => {
-      throw raise(`MemoryRedis does not support cjson.${name}`);
+      throw raise(
+        `MemoryRedis does not support cjson.${name}. Test this code with a server of luanest/testing/servers`,
+      );
     };
     return [name, refuse] as const;
   });

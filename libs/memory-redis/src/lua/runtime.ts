@@ -120,7 +120,9 @@ function missingLibraries(): [string, LuaValue][] {
   };
   return Object.entries(missing).map(([name, functions]) => {
     const raiseMissing = (): never => {
-      throw raise(`MemoryRedis does not support ${name}`);
+      throw raise(
+        `MemoryRedis does not support the Lua library ${name}. Test this code with a server of luanest/testing/servers`,
+      );
     };
     return [name, library(Object.fromEntries(functions.split(' ').map((one) => [one, raiseMissing])))];
   });

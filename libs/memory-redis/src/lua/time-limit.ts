@@ -28,5 +28,7 @@ export function checkTimeLimit(line: number): void {
     return;
   }
   position.line = line;
-  throw raise(`MemoryRedis has stopped this script, which had run for ${timeLimit.ms / 1_000} s. A loop may never end`);
+  throw raise(
+    `MemoryRedis has stopped this script, which had run for ${timeLimit.ms / 1_000} s. Look for a loop that never ends`,
+  );
 }

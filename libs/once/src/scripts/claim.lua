@@ -46,7 +46,7 @@ if not text then return 'c' .. string.sub(head, 3, 31) end
 local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')
 if colon ~= 60 then
   return redis.error_reply(
-    'BADCLAIM the key of the claim has a value that another program wrote, nothing was changed'
+    'BADCLAIM another program wrote the key of this id; nothing was changed. Delete the key, or use another prefix'
   )
 end
 local a, b = tonumber(string.sub(lengths, 1, 4)), tonumber(string.sub(lengths, 5, 8))

@@ -16,7 +16,7 @@ if not text then return 'lost' end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
 if colon ~= 60 then
   return redis.error_reply(
-    'BADCLAIM the key of the claim has a value that another program wrote, nothing was changed'
+    'BADCLAIM another program wrote the key of this id; nothing was changed. Delete the key, or use another prefix'
   )
 end
 if string.sub(text, 61, 60 + string.sub(text, 44, 47)) ~= ARGV[1] then return 'lost' end

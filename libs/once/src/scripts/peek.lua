@@ -16,7 +16,7 @@ O(1). TTL: unchanged. Clock: Redis. Replay: reads again.
 local text = redis.call('GET', KEYS[1])
 if not text then return { 'unknown', '0', '0', 0, '' } end
 local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')
-if colon ~= 60 then return redis.error_reply('BADCLAIM the key of the claim has a value that another program wrote') end
+if colon ~= 60 then return redis.error_reply('BADCLAIM another program wrote the key of this id. Delete the key, or use another prefix') end
 local state = string.sub(text, 1, 1)
 if state == 'r' then return { 'unknown', '0', '0', 0, '' } end
 local expires = redis.call('PEXPIRETIME', KEYS[1])

@@ -23,7 +23,7 @@ if not text then return { 'lost', '0' } end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
 if colon ~= 60 then
   return redis.error_reply(
-    'BADCLAIM the key of the claim has a value that another program wrote, nothing was changed'
+    'BADCLAIM another program wrote the key of this id; nothing was changed. Delete the key, or use another prefix'
   )
 end
 local a, b, c = string.sub(text, 44, 47) + 0, string.sub(text, 48, 51) + 0, string.sub(text, 52, 55) + 0

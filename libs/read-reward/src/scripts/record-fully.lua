@@ -84,7 +84,7 @@ end
 local rule, wrong = parse_rule(ARGV[3])
 if not rule then return wrong end
 if math.min(ever_ms, answer_ms, ledger_ms) < 0 then
-  return redis.error_reply('BADRULE everMs, answerMs or ledgerMs is negative, nothing was changed')
+  return redis.error_reply('BADRULE everMs, answerMs or ledgerMs is negative; nothing was changed')
 end
 local state = redis.call('HMGET', KEYS[1], '', ARGV[1])
 local first = find_first_answer(rule, state)

@@ -52,7 +52,7 @@ if not has_begun then
     -- permission for it checked.
   permitted = permitted or redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
   if not permitted or head and not redis.acl_check_cmd('HSET', KEYS[1], 'f', 'v') then
-    return redis.error_reply('NOTALLOWED the ACL user of this connection lacks HSET or PEXPIREAT, nothing was granted')
+    return redis.error_reply('NOTALLOWED the Redis user needs permission for HSET and PEXPIREAT; nothing was granted')
   end
   if head then redis.call('UNLINK', KEYS[1]) end
 end

@@ -31,7 +31,7 @@ if pooled > 0 then
   local granted = tonumber(string.match(redis.call('HGET', KEYS[4], '') or '', '^(%d+):') or '-1')
   if not cents or cents + granted + (meta[3] or 0) ~= tonumber(meta[2]) then
     return redis.error_reply(
-      'BADPOOL a pool entry is invalid, the grants are lost, or pool + granted + refunded differ from heldCents, nothing was changed'
+      'BADPOOL packets left, granted and refunded do not add up to heldCents, or are damaged; nothing was changed. Run audit()'
     )
   end
   -- Packets that were refunded before are appended to the pool. Then the whole pool becomes the list of refunds in O(1).

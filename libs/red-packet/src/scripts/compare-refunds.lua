@@ -22,7 +22,7 @@ local meta = redis.call('HMGET', KEYS[1], 'state', 'compared', 'forgetAtMs', 're
 if meta[1] ~= 'closed' or (meta[5] or '0') ~= ARGV[2] then return { 'not-closed', 0 } end
 if meta[2] == '1' then return { 'compared-before', 0 } end
 local sum, last_ms = string.match(redis.call('HGET', KEYS[2], '') or '', '^(%d+):(%d+)$')
-if ARGV[3] and not sum then return redis.error_reply('LOSTGRANTS Redis has lost the grants of this activity, nothing was changed') end
+if ARGV[3] and not sum then return redis.error_reply('LOSTGRANTS Redis has lost the winners of this activity; nothing was changed') end
 for i = 3, #ARGV do
   if not string.find(ARGV[i], '^%d+:[1-9]%d*:%d+$') then
     return redis.error_reply('BADPACKET ARGV[' .. i .. '] is not <packet>:<cents>:<sum>, nothing was changed')

@@ -24,7 +24,7 @@ if count < 1 or count > 1000 then
 end
 local filled = length == 0 and 0 or tonumber(string.match(redis.call('LINDEX', KEYS[2], -1), '^%d+:%d+:(%d+)$'))
 if not filled then
-  return redis.error_reply('BADPACKET the last entry of the pool is not <packetId>:<cents>:<sum>, nothing was appended')
+  return redis.error_reply('BADPACKET the list of packets is damaged: its last entry is not <packetId>:<cents>:<sum>; nothing was added')
 end
 for i = 2, #ARGV do
   local cents, sum = string.match(ARGV[i], '^%d+:(%d+):(%d+)$')
@@ -37,7 +37,7 @@ for i = 2, #ARGV do
   end
 end
 if length + count > tonumber(meta[2]) or filled > tonumber(meta[3]) then
-  return redis.error_reply('BADCHUNK the pool would have more packets or cents than the bucket, nothing was appended')
+  return redis.error_reply('BADCHUNK the bucket would get more packets or cents than it was made for; nothing was added')
 end
 redis.call('RPUSH', KEYS[2], unpack(ARGV, 2))
 redis.call('PEXPIREAT', KEYS[2], meta[4])

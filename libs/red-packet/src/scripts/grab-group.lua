@@ -24,7 +24,7 @@ void-grant has voided it. If the first call found no packet, the replay may coun
 local mine = redis.call('HGET', KEYS[3], ARGV[1])
 if mine then
   local id, cents, at = string.match(mine, '^(%d+):(%d+):(%d+)')
-  if not id then return redis.error_reply('BADGRANT the user has a grant that is not <packet>:<cents>:<ms>, nothing was changed') end
+  if not id then return redis.error_reply('BADGRANT the packet of the user is damaged: not <packet>:<cents>:<ms>; nothing was changed') end
   -- WAIT waits for the writes of its own connection only. An earlier call may have used another one, so its write is repeated.
   if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], mine) end
   return { 1, id .. ':' .. cents .. ':' .. at }
@@ -58,7 +58,7 @@ if problem then return problem end
 -- XADD comes first, because it is the only write that can still fail: the stream may be lost, or its ids used up.
 local grant = packet .. ':' .. now_text
 if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'activity', gate.activity, 'user', ARGV[1], 'grant', grant) then
-  return redis.error_reply('LOSTOUTBOX Redis has lost the outbox of this partition, which may have been evicted, nothing was changed')
+  return redis.error_reply('LOSTOUTBOX Redis has lost the payouts of this activity, perhaps by eviction; nothing was changed')
 end
 redis.call('HSET', KEYS[3], ARGV[1], grant)
 gate.at, gate.taken, gate.granted = gate.at + 1, gate.taken + 1, gate.granted + cents

@@ -23,20 +23,20 @@ void-grant has voided it. If the first call found no packet, the replay may coun
 -- Checks the packet at the head of the pool before it is granted. Returns nil, or the text of an error.
 local function problem_of(head, id, cents, granted, held)
   if not id or #head > 60 or #cents > 16 then
-    return 'BADPACKET the first entry of the pool is not <packet>:<cents>:<sum>, nothing was changed'
+    return 'BADPACKET the list of packets is damaged: its first entry is not <packet>:<cents>:<sum>; nothing was changed'
   end
   -- If heldCents is 'nan', the comparison is false, so the packet is refused.
   local fits = granted + cents <= held
-  if not fits then return 'BADMETA the cents granted are invalid, or exceed heldCents with this packet, nothing was changed' end
+  if not fits then return 'BADMETA the counters of cents in the meta hash do not fit this packet: they are damaged; nothing was changed' end
   if redis.acl_check_cmd('XADD', KEYS[4], '*', 'f', 'v') and redis.acl_check_cmd('LPOP', KEYS[2], '1')
     and redis.acl_check_cmd('HSET', KEYS[3], 'f', 'v') and redis.acl_check_cmd('HSET', KEYS[1], 'f', 'v') then return nil end
-  return 'NOTALLOWED the Redis user may not run XADD, LPOP or HSET, which grab needs, nothing was changed'
+  return 'NOTALLOWED the Redis user needs permission for XADD, LPOP and HSET to grab; nothing was changed'
 end
 
 local grants = redis.call('HMGET', KEYS[3], ARGV[1], '')
 if grants[1] then
   local id, cents, at = string.match(grants[1], '^(%d+):(%d+):(%d+)')
-  if not id then return redis.error_reply('BADGRANT the user has a grant that is not <packet>:<cents>:<ms>, nothing was changed') end
+  if not id then return redis.error_reply('BADGRANT the packet of the user is damaged: not <packet>:<cents>:<ms>; nothing was changed') end
   -- WAIT waits for the writes of its own connection only. An earlier call may have used another one, so its write is repeated.
   if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], grants[1]) end
   return { 1, id .. ':' .. cents .. ':' .. at }
@@ -45,16 +45,16 @@ local meta = redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'ma
 if meta[1] ~= 'open' then return { -2, meta[1] or 'unknown' } end
 local starts, ends, tries, best = tonumber(meta[2]), tonumber(meta[3]), tonumber(meta[4]), tonumber(meta[6] or '0')
 if not starts or not ends or not tries or not best or not meta[7] then
-  return redis.error_reply('BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, or activity is lost, nothing was changed')
+  return redis.error_reply('BADMETA the meta hash of the activity is damaged: a field is missing or not a number; nothing was changed')
 end
 if now_ms < starts then return { -2, 'preheated:' .. string.format('%.0f', starts - now_ms) } end
 if now_ms >= ends then return { -2, 'ended' } end
 local granted, problem = string.match(grants[2] or '', '^(%d+):%d+$'), nil
 -- If the grants are lost, it is unknown who has won, so nobody may win. The sum in them has at most 16 digits, as many as 2^53.
 if not grants[2] then
-  problem = 'LOSTGRANTS Redis has lost the grants of this activity, which may have been evicted, nothing was changed'
+  problem = 'LOSTGRANTS Redis has lost the winners of this activity, perhaps by eviction; nothing was changed'
 elseif not granted or #granted > 16 or #granted > 1 and string.byte(granted) == 48 then
-  problem = 'BADMETA the cents granted are invalid, or exceed heldCents with this packet, nothing was changed'
+  problem = 'BADMETA the counters of cents in the meta hash do not fit this packet: they are damaged; nothing was changed'
 end
 if problem then return redis.error_reply(problem) end
 local counts = tries > 0 and ARGV[2] + 0 < 2
@@ -70,7 +70,7 @@ local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
 problem = problem_of(head, id, cents, granted, tonumber(meta[5]) or 0)
 local grant = (packet or '') .. ':' .. now_text
 if not problem and not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'activity', meta[7], 'user', ARGV[1], 'grant', grant) then
-  problem = 'LOSTOUTBOX Redis has lost the outbox of this partition, which may have been evicted, nothing was changed'
+  problem = 'LOSTOUTBOX Redis has lost the payouts of this activity, perhaps by eviction; nothing was changed'
 end
 if problem then return redis.error_reply(problem) end
 redis.call('LPOP', KEYS[2])

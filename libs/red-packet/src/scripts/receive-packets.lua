@@ -40,7 +40,7 @@ for i = 4, #ARGV do
   entries[i - 3] = ARGV[i] .. ':' .. format_number(sum + cents)
 end
 if sum + cents > 9007199254740991 then
-  return redis.error_reply('BADSUM the running sum of the cents in this pool would exceed 2^53 - 1, nothing was changed')
+  return redis.error_reply('BADSUM the cents of all packets in this bucket would exceed 2^53 - 1; nothing was changed')
 end
 redis.call('LLEN', KEYS[4])
 local closed = state == 'closed'

@@ -17,7 +17,7 @@ for _, id in ipairs(ARGV) do
   if entry then
     local row = read_fields(entry[2])
     if not redis.call('XADD', KEYS[2], 'NOMKSTREAM', '*', 'activity', row['activity'], 'user', row['user'], 'grant', row['grant']) then
-      return redis.error_reply('LOSTOUTBOX Redis has lost the outbox of this partition, which may have been evicted, nothing was changed')
+      return redis.error_reply('LOSTOUTBOX Redis has lost the payouts of this activity, perhaps by eviction; nothing was changed')
     end
     replayed = replayed + redis.call('XDEL', KEYS[1], id)
   end

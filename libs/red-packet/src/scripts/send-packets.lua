@@ -38,12 +38,12 @@ local entries, cents, packets = redis.call('LRANGE', KEYS[2], -take, -1), 0, {}
 for i, entry in ipairs(entries) do
   local packet, amount = string.match(entry, '^(%d+:(%d+)):%d+$')
   if not packet then
-    return redis.error_reply('BADPACKET the pool has an entry that is not <packetId>:<cents>:<sum>, nothing was changed')
+    return redis.error_reply('BADPACKET the list of packets is damaged: an entry is not <packetId>:<cents>:<sum>; nothing was changed')
   end
   packets[i], cents = packet, cents + amount
 end
 if cents > tonumber(meta[2]) then
-  return redis.error_reply('BADMETA heldCents of the meta hash is less than the cents to move, nothing was changed')
+  return redis.error_reply('BADMETA the meta hash is damaged: heldCents is less than the cents to move; nothing was changed')
 end
 -- The number comes from the clock. So unless the clock is behind, it is new even if a failover has lost the last numbers.
 local sequence = math.max(now_us, (marks[2] or 0) + 1)

@@ -15,7 +15,7 @@ also if another call has changed it meanwhile.
 local state = redis.call('HGET', KEYS[1], 'state')
 if state ~= 'open' and state ~= 'paused' then return { state or '', state or '' } end
 if ARGV[1] ~= 'open' and ARGV[1] ~= 'paused' then
-  return redis.error_reply('BADSTATE ARGV[1] is neither open nor paused, nothing was changed')
+  return redis.error_reply('BADSTATE ARGV[1] is neither open nor paused; nothing was changed')
 end
 if ARGV[2] ~= '' then
   -- Two callers at the same time reach the buckets in any order. The later decision stays in each of them.

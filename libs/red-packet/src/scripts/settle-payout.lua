@@ -22,7 +22,7 @@ if row['activity'] ~= ARGV[2] or row['user'] ~= ARGV[3] or row['grant'] ~= ARGV[
 local meta = redis.call('HMGET', KEYS[2], 'activity', 'settledRows')
 local counts = meta[1] == ARGV[2]
 if counts and not tonumber(meta[2] or '0') then
-  return redis.error_reply('BADMETA settledRows is not a number, nothing was changed')
+  return redis.error_reply('BADMETA the meta hash is damaged: settledRows is not a number; nothing was changed')
 end
 -- The row is deleted first, so that a row that stays is not counted.
 local deleted = redis.call('XDEL', KEYS[1], ARGV[1])

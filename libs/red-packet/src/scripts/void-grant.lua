@@ -27,7 +27,7 @@ local meta = redis.call('HMGET', KEYS[1], 'expiresAtMs', 'bestUser', 'forgetAtMs
 local sum, last_ms = string.match(redis.call('HGET', KEYS[2], '') or '', '^(%d+):(%d+)$')
 local granted = tonumber(sum or '-1')
 if not meta[1] or granted < tonumber(cents) then
-  return redis.error_reply('BADMETA the parameters are lost, or the cents granted are fewer than this grant has, nothing was changed')
+  return redis.error_reply('BADMETA the meta hash is lost, or its cents granted are fewer than those of this packet; nothing was changed')
 end
 if ARGV[3] ~= '' and not string.find(ARGV[3], '^%d+:%d+:%d+$') then
   return redis.error_reply('BADGRANT ARGV[3] is neither empty nor <packet>:<cents>:<ms>, nothing was changed')

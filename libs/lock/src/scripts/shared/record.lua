@@ -12,5 +12,5 @@ local function format_lock(till, waits, fence, owner)
 end
 
 local function bad_lock()
-  return redis.error_reply('BADLOCK the key of the lock has a value that another program wrote, nothing was changed')
+  return redis.error_reply('BADLOCK another program wrote the key of this lock; nothing was changed. Delete the key, or use another prefix')
 end

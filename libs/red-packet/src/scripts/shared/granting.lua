@@ -4,7 +4,7 @@
 local gates = {}
 
 local function sum_error()
-  return redis.error_reply('BADMETA the cents granted are invalid, or exceed heldCents with this packet, nothing was changed')
+  return redis.error_reply('BADMETA the counters of cents in the meta hash do not fit this packet: they are damaged; nothing was changed')
 end
 
 --[[
@@ -23,14 +23,14 @@ local function read_gate(fields, granted)
   if gate.state == 'open' then
     if not gate.starts or not gate.ends or not gate.tries or not gate.best or not gate.activity then
       return nil, redis.error_reply(
-        'BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, or activity is lost, nothing was changed')
+        'BADMETA the meta hash of the activity is damaged: a field is missing or not a number; nothing was changed')
     end
     if now_ms < gate.starts then gate.state = 'preheated' elseif now_ms >= gate.ends then gate.state = 'ended' end
   end
   if gate.state ~= 'open' then return gate end
   -- If the grants are lost, it is unknown who has won, so nobody may win.
   if not granted then
-    return nil, redis.error_reply('LOSTGRANTS Redis has lost the grants of this activity, which may have been evicted, nothing was changed')
+    return nil, redis.error_reply('LOSTGRANTS Redis has lost the winners of this activity, perhaps by eviction; nothing was changed')
   end
   -- The sum must be at most 16 digits, as many as 2^53 has, without leading zeros.
   local sum = string.match(granted, '^(%d+):%d+$')
@@ -48,7 +48,7 @@ end
 -- Checks the packet at the head of the pool before it is granted. Returns nil, or an error if it is invalid.
 local function check_packet(gate, id, cents, head)
   if not id or #head > 60 or #cents > 16 then
-    return redis.error_reply('BADPACKET the first entry of the pool is not <packet>:<cents>:<sum>, nothing was changed')
+    return redis.error_reply('BADPACKET the list of packets is damaged: its first entry is not <packet>:<cents>:<sum>; nothing was changed')
   end
   -- If heldCents is 'nan', the comparison is false, so the packet is refused.
   local fits = gate.granted + cents <= gate.held
@@ -61,5 +61,5 @@ local function check_permissions(gate, meta, pool, grants, outbox)
   gate.permitted = redis.acl_check_cmd('XADD', outbox, '*', 'f', 'v') and redis.acl_check_cmd('LPOP', pool, '1')
     and redis.acl_check_cmd('HSET', grants, 'f', 'v') and redis.acl_check_cmd('HSET', meta, 'f', 'v')
   if gate.permitted then return nil end
-  return redis.error_reply('NOTALLOWED the Redis user may not run XADD, LPOP or HSET, which grab needs, nothing was changed')
+  return redis.error_reply('NOTALLOWED the Redis user needs permission for XADD, LPOP and HSET to grab; nothing was changed')
 end
