@@ -91,6 +91,13 @@ const order = [
   'handled more than once, as at-least-once allows',
   'lost',
 ];
+/** Returns the lib or folder that a suite tests. */
+const partOf = (file) => /^(?:libs|proofs)\/[^/]+|^test\/app|^[^/]+/.exec(file)[0];
+const rowOf = (part) => {
+  const its = suites.filter(({ file }) => partOf(file) === part);
+  const sums = ['tests', 'failed', 'seconds'].map((field) => its.reduce((all, one) => all + one[field], 0));
+  return `| \`${part}\` | ${its.length} | ${sums.join(' | ')} |`;
+};
 const rows = order.map((what) => `| ${what} | ${number(notes.get(what) ?? 0)} |`);
 const text = `# Faults
 
@@ -105,12 +112,9 @@ come from the servers, proxies and processes that the suites start.
 | of these about bad input | ${number(inputs)} |
 ${rows.join('\n')}
 
-| suite | tests | failed | seconds |
-| --- | --- | --- | --- |
-${suites
-  .sort((a, b) => (a.file < b.file ? -1 : 1))
-  .map(({ file, tests, failed, seconds }) => `| \`${file}\` | ${tests} | ${failed} | ${seconds} |`)
-  .join('\n')}
+| of | suites | tests | failed | seconds |
+| --- | --- | --- | --- | --- |
+${[...new Set(suites.map(({ file }) => partOf(file)))].sort().map(rowOf).join('\n')}
 `;
 writeFileSync(join(root, 'proofs/FAULTS.md'), await format(text, { parser: 'markdown', printWidth: 120 }));
 for (const { file, failed } of suites) if (failed > 0) console.error(`FAIL ${file}: ${failed}`);

@@ -34,7 +34,7 @@ export function writeReport(measured: Readonly<Record<Language, Measured>>): voi
     'on the in-memory server. Survivors are printed, and written to `data/mutants`. Most of them cannot change what a caller or a key',
     'shows. `proofs/mutants/typescript/rooms.ts` lists the files of TypeScript; those that are not listed are not measured.',
     '',
-    `Day: ${new Date().toISOString().slice(0, 10)}.`,
+    `Day: ${new Date().toISOString().slice(0, 10)}. The numbers are of the files of that day; only a run of all libs writes this page.`,
     '',
     '## Lua',
     '',
