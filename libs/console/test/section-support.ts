@@ -9,6 +9,7 @@ import type {
   SectionFactory,
   Value,
 } from '../src/console.types';
+import { checked } from '../src/sections/support';
 
 /** Makes a section of services, as the module does of an app that has only these. */
 export function sectionOf(
@@ -19,7 +20,7 @@ export function sectionOf(
   const context: SectionContext = { payload: (payload) => ({ payload }), nowMs };
   const section = factory({ find: (name) => services[name] }, context);
   if (section === undefined) throw new Error(`No section was made of ${Object.keys(services).join(', ')}`);
-  return section;
+  return checked(section);
 }
 
 /** A cell as plain JSON has it: the text of a link, the number of an instant or a duration. */

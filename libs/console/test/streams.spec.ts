@@ -118,7 +118,7 @@ describe.each(servers)('the section of streams on %s', (_, connect) => {
     expect(await section.run('drop', target, {}, undefined)).toEqual({ count: 2 });
     expect(await dead()).toEqual([]);
     await expect(section.run('drop', { list: ['streams', 'dead'] }, {}, undefined)).rejects.toThrow('of one group');
-    await expect(section.run('pause', target, {}, undefined)).rejects.toThrow('for one group');
+    await expect(section.run('pause', target, {}, undefined)).rejects.toThrow('for one thing');
   });
 
   it('says that a message waits for a retry, or behind another one of its key', async () => {

@@ -9,6 +9,7 @@ import { queuesSection } from './queues';
 import { redPacketsSection } from './red-packets';
 import { rewardsSection } from './rewards';
 import { streamsSection } from './streams';
+import { checked } from './support';
 
 /** Functions that create the sections, in the order of the page. */
 const FACTORIES: readonly SectionFactory[] = [
@@ -30,5 +31,5 @@ const FACTORIES: readonly SectionFactory[] = [
  * @param app `find` returns a service of the app by its name, such as `LockService`; undefined if there is none
  */
 export function createSections(app: { find(className: string): unknown }, context: SectionContext): Section[] {
-  return FACTORIES.flatMap((factory) => factory(app, context) ?? []);
+  return FACTORIES.flatMap((factory) => factory(app, context) ?? []).map(checked);
 }

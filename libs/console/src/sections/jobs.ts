@@ -1,11 +1,11 @@
 import type { JobRecord, ScheduledLockService } from 'luanest/scheduled-lock';
 import { CONSOLE, endsWithin, isIdOf, thrownText } from '../../../internal/src';
-import type { Address, Done, Listing, Match, Row, Section, SectionFactory, Sentence } from '../console.types';
-import { columns } from './columns';
+import type { Address, Done, Listing, Match, Row, SectionFactory, Sentence } from '../console.types';
 import { parseFilter } from './filters';
-import { globOf, MOST_OF_SEARCH, scanPage, taggedKeys } from './scan';
-import { at, lasts, link, oneOf, refused, scanSentences, unknownAction, unknownAddress } from './support';
+import { globOf, MOST_OF_SEARCH, scanPage, scanSentences, taggedKeys } from './scan';
 import { say } from './sentences';
+import { nothing, one, oneOf, pageOf, refused, unknownAddress } from './support';
+import { facts, table } from './table';
 
 type Look = Awaited<ReturnType<ReturnType<ScheduledLockService[typeof CONSOLE]>['look']>>;
 
@@ -52,7 +52,7 @@ export const jobsSection: SectionFactory = (app) => {
   const nameIn = ([, list, name]: readonly string[]): string | undefined =>
     list === 'all' && name !== undefined && service.names.includes(name) ? name : undefined;
 
-  const section: Section = {
+  return {
     name: 'jobs',
     lists: [
       { name: 'all', filters: FILTERS },
@@ -78,10 +78,9 @@ export const jobsSection: SectionFactory = (app) => {
         return runsOf(((await otherIn(address)) ?? unknownAddress(address)).records);
       }
       if (address.length === 2 && address[1] === 'others') {
-        const page = await others({ limit, ...(cursor !== undefined && { cursor }) });
-        const rows = page.items.map(([name, look]) => rowOf(OTHERS, name, look, sentenceOf(name, look).level));
-        const next = page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor };
-        return { columns: COLUMNS, rows, ...next, sentences: scanSentences({ rows, ...next }, limit) };
+        const { items, nextCursor } = await others(pageOf({ limit, cursor }));
+        const rows = items.map(([name, look]) => rowOf(OTHERS, name, look));
+        return { ...JOBS.page(rows, nextCursor), sentences: scanSentences(rows, nextCursor, limit) };
       }
       if (address.length !== 2 || address[1] !== 'all') return unknownAddress(address);
       const wanted = parseFilter(filter, FILTERS).state;
@@ -89,8 +88,8 @@ export const jobsSection: SectionFactory = (app) => {
         .map(([name, look]) => ({ name, look, level: sentenceOf(name, look).level }))
         .filter(({ look }) => wanted !== 'running' || look.run === 'running')
         .filter(({ level }) => wanted !== 'failing' || level === 'error' || level === 'warning')
-        .map(({ name, look, level }) => rowOf(ALL, name, look, level));
-      return { columns: COLUMNS, rows, total: rows.length };
+        .map(({ name, look }) => rowOf(ALL, name, look));
+      return JOBS.all(rows);
     },
 
     async show(address) {
@@ -101,19 +100,13 @@ export const jobsSection: SectionFactory = (app) => {
           ? [address.length === 3 ? await otherIn(address) : undefined, undefined]
           : await Promise.all([lookAt(own), service.history(own)]);
       if (look === undefined) return undefined;
-      const { kind, nextAtMs, run, node, mode, startedAtMs, leaseEndsAtMs, fence } = look;
+      const { kind, run, leaseEndsAtMs } = look;
       return {
         title: name,
-        facts: [
-          { name: 'kind', value: kind },
-          { name: 'nextAtMs', value: at(nextAtMs) },
-          { name: 'state', value: run },
-          { name: 'node', value: node || null },
-          { name: 'mode', value: mode || null },
-          { name: 'startedAtMs', value: at(startedAtMs) },
-          { name: 'leaseEndsAtMs', value: run === 'running' ? at(leaseEndsAtMs) : null },
-          { name: 'fence', value: fence },
-        ],
+        facts: facts('kind nextAtMs:instant state node mode startedAtMs:instant leaseEndsAtMs:instant fence', {
+          ...look,
+          ...{ state: run, leaseEndsAtMs: run === 'running' ? leaseEndsAtMs : 0 },
+        }),
         sentences: [sentenceOf(name, look)],
         lists: [{ name: 'runs', listing: runsOf(records ?? look.records) }],
         actions: kind === 'handler' || kind === 'other' ? [] : ['run-now'],
@@ -130,33 +123,24 @@ export const jobsSection: SectionFactory = (app) => {
       return items.map(([name, look]) => of(OTHERS, name, look));
     },
 
-    async preview(action, target) {
-      if (action !== 'run-now') return unknownAction('jobs', section.actions, action);
-      const address = oneOf(target, action);
+    async preview(_action, target) {
+      const address = oneOf(target);
       const name = nameIn(address) ?? unknownAddress(address);
       const look = await lookAt(name);
-      const one = { count: 1, more: false, samples: [name] };
-      if (look.kind === 'handler') return { ...one, count: 0, samples: [], sentence: HANDLER };
-      if (look.run === 'running') return { ...one, count: 0, samples: [], sentence: sentenceOf(name, look) };
-      return one;
+      if (look.kind === 'handler') return nothing(say('job-is-handler'));
+      return look.run === 'running' ? nothing(sentenceOf(name, look)) : one(name);
     },
 
-    async run(action, target) {
-      if (action !== 'run-now') return unknownAction('jobs', section.actions, action);
-      const address = oneOf(target, action);
+    async run(_action, target) {
+      const address = oneOf(target);
       const name = nameIn(address) ?? unknownAddress(address);
-      if ((await lookAt(name)).kind === 'handler') return refused(HANDLER);
-      return runNow(service, name);
+      return (await lookAt(name)).kind === 'handler' ? refused(say('job-is-handler')) : runNow(service, name);
     },
   };
-  return section;
 };
 
-const COLUMNS = columns(
-  'name:link kind nextAtMs:instant runningOn lastStatus lastAtMs:instant lastDurationMs:duration',
-);
-
-const HANDLER: Sentence = say('job-is-handler');
+const JOBS = table('name:link kind nextAtMs:instant runningOn lastStatus lastAtMs:instant lastDurationMs:duration');
+const RUNS = table('recordedAtMs:instant status node durationMs:duration slotAtMs:instant fence:number');
 
 /** Starts a run of a job. Waits at most SOON_MS for the outcome, because a job may run for hours. */
 async function runNow(service: ScheduledLockService, name: string): Promise<Done> {
@@ -175,59 +159,39 @@ async function runNow(service: ScheduledLockService, name: string): Promise<Done
 }
 
 function notRun(name: string, status: string): Sentence {
-  if (status === 'skipped-held') return say('job-locked', { name });
-  return say('job-not-run', { name, status });
+  return status === 'skipped-held' ? say('job-locked', { name }) : say('job-not-run', { name, status });
 }
 
 function lastOf({ records }: Look): JobRecord | undefined {
   return records.find(({ status }) => !SKIPPED.includes(status));
 }
 
-function rowOf(list: Address, name: string, look: Look, level: Sentence['level']): Row {
-  const last = lastOf(look);
-  const address = [...list, name];
-  const cells = [
-    ...[link(address), look.kind, at(look.nextAtMs), look.run === 'running' ? look.node : null],
-    ...[last?.status ?? null, at(last?.recordedAtMs), lasts(last?.durationMs)],
-  ];
-  return { address, cells, ...((level === 'error' || level === 'warning') && { level }) };
+function rowOf(list: Address, name: string, look: Look): Row {
+  const { kind, nextAtMs, run, node } = look;
+  const { status, recordedAtMs, durationMs } = lastOf(look) ?? {};
+  const last = { lastStatus: status, lastAtMs: recordedAtMs, lastDurationMs: durationMs };
+  const now = { name, kind, nextAtMs, runningOn: run === 'running' ? node : null };
+  return JOBS.row({ ...now, ...last }, [...list, name], sentenceOf(name, look).level);
 }
 
 function runsOf(records: readonly JobRecord[]): Listing {
-  const rows = records.map(({ status, slot, recordedAtMs, durationMs, fence, node }): Row => {
-    const bad = status === 'failed' || status === 'lost' || status === 'redis-error';
+  const rows = records.map((record) => {
+    const isBad = ['failed', 'lost', 'redis-error'].includes(record.status);
     // Slot 0 (a run by hand, or a handler) and slot 1 (a timeout) are not instants.
-    const cells = [at(recordedAtMs), status, node, lasts(durationMs), at(slot > 1 ? slot : 0), fence];
-    return { cells, ...(bad && { level: 'error' as const }) };
+    return RUNS.row({ ...record, slotAtMs: record.slot > 1 ? record.slot : 0 }, undefined, isBad && 'error');
   });
-  return {
-    columns: [
-      { name: 'recordedAtMs', kind: 'instant' },
-      { name: 'status' },
-      { name: 'node' },
-      { name: 'durationMs', kind: 'duration' },
-      { name: 'slotAtMs', kind: 'instant' },
-      { name: 'fence', kind: 'number' },
-    ],
-    rows,
-    total: rows.length,
-  };
+  return RUNS.all(rows);
 }
 
 function sentenceOf(name: string, look: Look): Sentence {
-  const { run, node, startedAtMs, leaseEndsAtMs } = look;
+  const { kind, run, node, startedAtMs, leaseEndsAtMs } = look;
   const last = lastOf(look);
-  const fix =
-    look.kind === 'handler' || look.kind === 'other' ? {} : { fix: { action: 'run-now', address: [...ALL, name] } };
-  if (run === 'running') {
-    const values = { name, node, startedAtMs, leaseEndsAtMs };
-    return say('job-running', values);
-  }
-  if (run === 'died') return { ...say('job-died', { name, node, startedAtMs }), ...fix };
+  const fix = kind === 'handler' || kind === 'other' ? undefined : { action: 'run-now', address: [...ALL, name] };
+  if (run === 'running') return say('job-running', { name, node, startedAtMs, leaseEndsAtMs });
+  if (run === 'died') return say('job-died', { name, node, startedAtMs }, fix);
   if (last === undefined) return say('job-never-ran', { name });
   const values = { name, node: last.node, recordedAtMs: last.recordedAtMs, durationMs: last.durationMs };
   if (last.status === 'ran') return say('job-ran', values);
-  if (last.status === 'failed') return { ...say('job-failed', values), ...fix };
-  if (last.status === 'lost') return { ...say('job-lost', values), ...fix };
-  return say('job-redis-error', values);
+  if (last.status === 'failed') return say('job-failed', values, fix);
+  return last.status === 'lost' ? say('job-lost', values, fix) : say('job-redis-error', values);
 }

@@ -2,9 +2,10 @@ import type { RateLimitService } from 'luanest/rate-limit';
 import { CONSOLE, isIdOf } from '../../../internal/src';
 import type { Address, Listing, Row, Section, SectionFactory, Sentence } from '../console.types';
 import { parseFilter } from './filters';
-import { ask, globOf, scanPage } from './scan';
-import { at, input, lasts, link, oneOf, scanSentences, unknownAction, unknownAddress } from './support';
+import { ask, globOf, scanPage, scanSentences } from './scan';
 import { say } from './sentences';
+import { input, link, nothing, oneOf, unknownAddress } from './support';
+import { facts, table } from './table';
 
 type Console = ReturnType<RateLimitService[typeof CONSOLE]>;
 type Rule = ReturnType<Console['rules']>[number];
@@ -47,7 +48,7 @@ export const limitsSection: SectionFactory = (app, context) => {
     return known ? found : unknownAddress(address);
   };
 
-  const section: Section = {
+  return {
     name: 'limits',
     lists: [
       { name: 'rules', filters: [] },
@@ -91,18 +92,7 @@ export const limitsSection: SectionFactory = (app, context) => {
       const wanted = name === undefined ? rules() : named(name);
       if (name !== undefined && wanted.length === 0) return undefined;
       const looks = await limits.look(wanted, id);
-      const listing: Listing = {
-        columns: [
-          { name: 'rule', kind: 'link' },
-          { name: 'state' },
-          { name: 'used', kind: 'number' },
-          { name: 'limit', kind: 'number' },
-          { name: 'remaining', kind: 'number' },
-          { name: 'endsAtMs', kind: 'instant' },
-        ],
-        rows: looks.map((look) => lookRow(id, look)),
-        total: looks.length,
-      };
+      const listing = LOOKS.all(looks.map((look) => lookRow(id, look)));
       return {
         title: id,
         facts: [],
@@ -124,73 +114,60 @@ export const limitsSection: SectionFactory = (app, context) => {
     },
 
     async preview(action, target, given) {
-      const address = oneOf(target, action);
-      const wanted = rulesIn(address);
-      const subject = address[2] as string;
+      const address = oneOf(target);
+      const [wanted, subject] = [rulesIn(address), address[2] as string];
       if (action === 'block') blockMsOf(given);
-      else if (action !== 'reset') return unknownAction('limits', section.actions, action);
       const looks = await limits.look(wanted, subject);
       const affected = action === 'block' ? looks : looks.filter(({ used, blocked }) => used > 0 || blocked);
+      if (affected.length === 0) return nothing(sentenceOf(subject, looks));
       const samples = affected.slice(0, 10).map(({ rule }) => rule.name);
-      return {
-        ...{ count: affected.length, more: false, samples },
-        ...(affected.length === 0 && { sentence: sentenceOf(subject, looks) }),
-      };
+      return { count: affected.length, more: false, samples };
     },
 
     async run(action, target, given) {
-      const address = oneOf(target, action);
-      const wanted = rulesIn(address);
-      const subject = address[2] as string;
+      const address = oneOf(target);
+      const [wanted, subject] = [rulesIn(address), address[2] as string];
       if (action === 'reset') {
         const deleted = await Promise.all(wanted.map((rule) => limits.reset(rule, subject)));
         return { count: deleted.filter((had) => had).length };
       }
-      if (action !== 'block') return unknownAction('limits', section.actions, action);
       const blockMs = blockMsOf(given);
       await Promise.all(wanted.map((rule) => limits.block(rule, subject, blockMs)));
       return { count: wanted.length };
     },
   };
-  return section;
 
   async function blocked(filter: string | undefined, cursor: string | undefined, limit: number): Promise<Listing> {
     const { registry } = limits;
-    if (registry === undefined) return { columns: COLUMNS_OF_BLOCKS, rows: [] };
+    if (registry === undefined) return BLOCKS.page([]);
     const { rule } = parseFilter(filter, FILTERS_OF_BLOCKS);
     const keys = registry.keySpace('rate-limit').tag('any');
     const [start, kind] = keys.key('penalty').split('{any}') as [string, string];
     const named = rule === undefined ? '' : (keys.key('penalty', rule).split('{any}')[1] as string).slice(kind.length);
     const pattern = `${globOf(start)}{*}${globOf(kind + named)}:*`;
     const nowMs = context.nowMs();
-    const page = await scanPage(registry, pattern, { cursor, limit }, async (keys, node) => {
-      const values = await Promise.all(keys.map((key) => ask(node, 'MGET', [key])));
+    const { items, nextCursor } = await scanPage(registry, pattern, { cursor, limit }, async (keys, node) => {
+      const texts = await Promise.all(keys.map((key) => ask(node, 'MGET', [key])));
       return keys.flatMap((key, i): Row[] => {
-        const [value] = values[i] as [Buffer | null];
+        const [value] = texts[i] as [Buffer | null];
         const block = limits.blockOf(key, value && String(value));
         if (block === undefined || block.endsAtMs <= nowMs) return [];
         const { subject, hashed, endsAtMs, strikes } = block;
         const address = [...SUBJECTS, subject, block.rule];
-        const cell = hashed ? subject : { link: [...SUBJECTS, subject], text: subject };
-        return [{ cells: [cell, block.rule, at(endsAtMs), strikes], ...(!hashed && { address }) }];
+        const of = hashed ? subject : link([...SUBJECTS, subject]);
+        const values = { subject: of, rule: block.rule, blockedUntilAtMs: endsAtMs, strikes };
+        return [BLOCKS.row(values, hashed ? undefined : address)];
       });
     });
-    const { items: rows, nextCursor } = page;
-    return {
-      columns: COLUMNS_OF_BLOCKS,
-      rows,
-      ...(nextCursor !== undefined && { nextCursor }),
-      sentences: scanSentences({ rows, nextCursor }, limit),
-    };
+    return { ...BLOCKS.page(items, nextCursor), sentences: scanSentences(items, nextCursor, limit) };
   }
 };
 
-const COLUMNS_OF_BLOCKS: Listing['columns'] = [
-  { name: 'subject', kind: 'link' },
-  { name: 'rule' },
-  { name: 'blockedUntilAtMs', kind: 'instant' },
-  { name: 'strikes', kind: 'number' },
-];
+const RULE_ROWS = table(
+  'rule:link algorithm limit:number windowMs:duration burst:number blockMs:duration mode refusalsOfThisProcess:number lastRefusalAtMs:instant',
+);
+const LOOKS = table('rule:link state used:number limit:number remaining:number endsAtMs:instant');
+const BLOCKS = table('subject:link rule blockedUntilAtMs:instant strikes:number');
 
 function blockMsOf({ blockMs }: Readonly<Record<string, string | number>>): number {
   return input.integer('blockMs', Number(blockMs ?? NaN), 1, Number.MAX_SAFE_INTEGER);
@@ -202,30 +179,23 @@ function perRequest(value: number | ((...args: never) => unknown)): number | str
 }
 
 function listRules(rules: readonly Rule[], limits: Console): Listing {
-  const rows = rules.map((rule): Row => {
+  const rows = rules.map((rule) => {
     const { name, algorithm, limit, windowMs, burst, blockMs, shadow } = rule;
     const { count, lastAtMs } = limits.refusals(name);
-    const cells = [
-      ...[link([...RULES, name]), algorithm, perRequest(limit), lasts(windowMs), burst ?? null],
-      ...[blockMs > 0 ? lasts(blockMs) : null, shadow ? 'shadow' : 'enforced', count, at(lastAtMs)],
-    ];
-    return { address: [...RULES, name], cells };
+    const settings = {
+      algorithm,
+      limit: perRequest(limit),
+      windowMs,
+      burst,
+      blockMs: blockMs > 0 ? blockMs : undefined,
+    };
+    const refusals = { refusalsOfThisProcess: count, lastRefusalAtMs: lastAtMs };
+    return RULE_ROWS.row({ rule: name, mode: shadow ? 'shadow' : 'enforced', ...settings, ...refusals }, [
+      ...RULES,
+      name,
+    ]);
   });
-  return {
-    columns: [
-      { name: 'rule', kind: 'link' },
-      { name: 'algorithm' },
-      { name: 'limit', kind: 'number' },
-      { name: 'windowMs', kind: 'duration' },
-      { name: 'burst', kind: 'number' },
-      { name: 'blockMs', kind: 'duration' },
-      { name: 'mode' },
-      { name: 'refusalsOfThisProcess', kind: 'number' },
-      { name: 'lastRefusalAtMs', kind: 'instant' },
-    ],
-    rows,
-    total: rows.length,
-  };
+  return RULE_ROWS.all(rows);
 }
 
 /**
@@ -235,18 +205,14 @@ function listRules(rules: readonly Rule[], limits: Console): Listing {
  */
 function ruleStory(found: readonly Rule[], limits: Console): Awaited<ReturnType<Section['show']>> {
   const [{ name, cost, count, maxBlockMs, onRedisError }] = found as [Rule];
-  const refusals = limits.refusals(name);
+  const { count: refusals, lastAtMs } = limits.refusals(name);
+  const limit = { cost: perRequest(cost), count, maxBlockMs: maxBlockMs > 0 ? maxBlockMs : undefined, onRedisError };
+  const of = { refusalsOfThisProcess: refusals, lastRefusalAtMs: lastAtMs };
+  const names =
+    'cost count maxBlockMs:duration onRedisError refusalsOfThisProcess lastRefusalAtMs:instant blockedSubjects:link';
   return {
     title: name,
-    facts: [
-      { name: 'cost', value: perRequest(cost) },
-      { name: 'count', value: count },
-      { name: 'maxBlockMs', value: maxBlockMs > 0 ? lasts(maxBlockMs) : null },
-      { name: 'onRedisError', value: onRedisError ?? null },
-      { name: 'refusalsOfThisProcess', value: refusals.count },
-      { name: 'lastRefusalAtMs', value: at(refusals.lastAtMs) },
-      { name: 'blockedSubjects', value: { link: [...RULES, name, 'blocked'], text: name } },
-    ],
+    facts: facts(names, { ...limit, ...of, blockedSubjects: { link: [...RULES, name, 'blocked'], text: name } }),
     sentences: [],
     lists: [{ name: 'variants', listing: listRules(found, limits) }],
     actions: [],
@@ -254,11 +220,11 @@ function ruleStory(found: readonly Rule[], limits: Console): Awaited<ReturnType<
 }
 
 function lookRow(subject: string, look: Look): Row {
-  const { rule, used, remaining, blocked, endsAtMs } = look;
-  const address = [...SUBJECTS, subject, rule.name];
+  const { rule, blocked } = look;
   const state = stateOf(look);
-  const cells = [link(address), state, used, perRequest(rule.limit), remaining ?? null, at(endsAtMs)];
-  return { address, cells, ...(state !== 'allowed' && { level: blocked ? ('error' as const) : ('warning' as const) }) };
+  const level = state !== 'allowed' && (blocked ? 'error' : 'warning');
+  const values = { ...look, rule: rule.name, state, limit: perRequest(rule.limit) };
+  return LOOKS.row(values, [...SUBJECTS, subject, rule.name], level);
 }
 
 function stateOf({ blocked, remaining }: Look): 'blocked' | 'limited' | 'allowed' {

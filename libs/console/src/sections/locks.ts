@@ -1,9 +1,10 @@
 import type { LockService } from 'luanest/lock';
 import { CONSOLE, isIdOf } from '../../../internal/src';
-import type { Row, Section, SectionFactory, Sentence } from '../console.types';
+import type { Row, SectionFactory, Sentence } from '../console.types';
 import { parseFilter } from './filters';
-import { scanPage, taggedKeys } from './scan';
-import { at, link, oneOf, refused, scanSentences, unknownAction, unknownAddress } from './support';
+import { scanPage, scanSentences, taggedKeys } from './scan';
+import { nothing, one, oneOf, refused, unknownAddress } from './support';
+import { facts, table } from './table';
 import { say } from './sentences';
 
 type Console = ReturnType<LockService[typeof CONSOLE]>;
@@ -33,7 +34,7 @@ export const locksSection: SectionFactory = (app, context) => {
     return found.held || found.fence > 0 || found.waiters > 0 ? found : undefined;
   };
 
-  const section: Section = {
+  return {
     name: 'locks',
     lists: [{ name: 'held', filters: FILTERS }],
     actions: [{ name: 'release', danger: true, on: 'one' }],
@@ -55,19 +56,7 @@ export const locksSection: SectionFactory = (app, context) => {
           look.held && (!waitedFor || look.waiters > 0) ? [rowOf(names[i] as string, look)] : [],
         );
       });
-      return {
-        columns: [
-          { name: 'name', kind: 'link' },
-          { name: 'node' },
-          { name: 'acquiredAtMs', kind: 'instant' },
-          { name: 'leaseEndsAtMs', kind: 'instant' },
-          { name: 'waiters', kind: 'number' },
-          { name: 'fence', kind: 'number' },
-        ],
-        rows,
-        ...(nextCursor !== undefined && { nextCursor }),
-        sentences: scanSentences({ rows, nextCursor }, limit),
-      };
+      return { ...HELD_LOCKS.page(rows, nextCursor), sentences: scanSentences(rows, nextCursor, limit) };
     },
 
     async show(address) {
@@ -75,18 +64,14 @@ export const locksSection: SectionFactory = (app, context) => {
       if (address.length !== 3 || list !== 'held' || name === undefined) return undefined;
       const found = await lookAt(name);
       if (found === undefined) return undefined;
-      const { held, node, fence, acquiredAtMs, leaseEndsAtMs, waiters, waitingSinceMs } = found;
+      const { held, node, acquiredAtMs } = found;
+      const holder = { state: held ? 'held' : 'free', node: held ? node : null, acquiredAtMs: held ? acquiredAtMs : 0 };
       return {
         title: name,
-        facts: [
-          { name: 'state', value: held ? 'held' : 'free' },
-          { name: 'node', value: held ? node : null },
-          { name: 'acquiredAtMs', value: at(held ? acquiredAtMs : 0) },
-          { name: 'leaseEndsAtMs', value: at(leaseEndsAtMs) },
-          { name: 'waiters', value: waiters },
-          { name: 'waitingSinceMs', value: at(waitingSinceMs) },
-          { name: 'fence', value: fence },
-        ],
+        facts: facts('state node acquiredAtMs:instant leaseEndsAtMs:instant waiters waitingSinceMs:instant fence', {
+          ...found,
+          ...holder,
+        }),
         sentences: [sentenceOf(name, found, context.nowMs())],
         actions: held ? ['release'] : [],
       };
@@ -99,23 +84,15 @@ export const locksSection: SectionFactory = (app, context) => {
       return [{ address: [...HELD, id], kind: 'lock', title: id, sentence: sentenceOf(id, found, context.nowMs()) }];
     },
 
-    async preview(action, target) {
-      if (action !== 'release') return unknownAction('locks', section.actions, action);
-      const name = nameIn(oneOf(target, action));
+    async preview(_action, target) {
+      const name = nameIn(oneOf(target));
       const { held, fence, node, waiters } = await locks.look(name);
-      if (!held) return { count: 0, more: false, samples: [], sentence: free(name) };
-      return {
-        count: 1,
-        more: false,
-        samples: [name],
-        sentence: say('lock-release-what-for', { node, waiters }),
-        expected: String(fence),
-      };
+      if (!held) return nothing(say('lock-free', { name }));
+      return one(name, say('lock-release-what-for', { node, waiters }), String(fence));
     },
 
-    async run(action, target, _input, expected) {
-      if (action !== 'release') return unknownAction('locks', section.actions, action);
-      const name = nameIn(oneOf(target, action));
+    async run(_action, target, _input, expected) {
+      const name = nameIn(oneOf(target));
       const fence = Number(expected ?? NaN);
       if (!Number.isSafeInteger(fence) || fence < 1) return refused(say('lock-needs-fence'));
       const result = await locks.release(name, fence);
@@ -123,27 +100,22 @@ export const locksSection: SectionFactory = (app, context) => {
       return refused(result === 'unknown' ? say('lock-release-unknown') : say('lock-changed'));
     },
   };
-  return section;
-
-  function rowOf(name: string, { node, acquiredAtMs, leaseEndsAtMs, waiters, fence }: Look): Row {
-    const address = [...HELD, name];
-    const cells = [link(address), node, at(acquiredAtMs), at(leaseEndsAtMs), waiters, fence];
-    return { address, cells, ...(waiters > 0 && { level: 'warning' as const }) };
-  }
 };
+
+const HELD_LOCKS = table('name:link node acquiredAtMs:instant leaseEndsAtMs:instant waiters:number fence:number');
+
+function rowOf(name: string, look: Look): Row {
+  return HELD_LOCKS.row({ name, ...look }, [...HELD, name], look.waiters > 0 && 'warning');
+}
 
 function nameIn(address: readonly string[]): string {
   const [, list, name] = address;
   return address.length === 3 && list === 'held' && name !== undefined ? name : unknownAddress(address);
 }
 
-function free(name: string): Sentence {
-  return say('lock-free', { name });
-}
-
 function sentenceOf(name: string, look: Look, nowMs: number): Sentence {
   const { held, node, acquiredAtMs, leaseEndsAtMs, waiters, waitingSinceMs } = look;
-  if (!held && waiters === 0) return free(name);
+  if (!held && waiters === 0) return say('lock-free', { name });
   if (!held) return say('lock-free-waited-for', { name, waiters });
   const values = { name, node, heldMs: Math.max(0, nowMs - acquiredAtMs), leaseEndsAtMs, waiters };
   if (waiters === 0) return say('lock-held', values);

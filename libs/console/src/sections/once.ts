@@ -1,10 +1,10 @@
 import type { OnceService } from 'luanest/once';
 import { CONSOLE } from '../../../internal/src';
-import type { Action, Address, Match, Row, Section, SectionFactory, Sentence, Value } from '../console.types';
-import { columns } from './columns';
-import { globOf, MOST_OF_SEARCH, scanPage, taggedKeys } from './scan';
-import { at, oneOf, refused, scanSentences, unknownAction, unknownAddress } from './support';
+import type { Action, Address, Match, Row, SectionFactory, Sentence } from '../console.types';
+import { globOf, MOST_OF_SEARCH, scanPage, scanSentences, taggedKeys } from './scan';
 import { say } from './sentences';
+import { nothing, one, oneOf, pageOf, refused, unknownAddress } from './support';
+import { facts, table } from './table';
 
 type Console = ReturnType<OnceService[typeof CONSOLE]>;
 type Look = Awaited<ReturnType<Console['look']>>;
@@ -17,7 +17,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   firsts: 'first',
 };
 const STATES = ['in-progress', 'done', 'lease-ended', 'abandoned', 'released'];
-const COLUMNS = columns('id:link of state delivery leaseEndsAtMs:instant expiresAtMs:instant resultBytes:bytes');
+const ROWS = table('id:link of state delivery leaseEndsAtMs:instant expiresAtMs:instant resultBytes:bytes');
 const ACTIONS: readonly Action[] = [
   { name: 'release', danger: true, on: 'one' },
   { name: 'forget', danger: true, on: 'one' },
@@ -32,7 +32,7 @@ export const onceSection: SectionFactory = (app, context) => {
   const once = service[CONSOLE]();
   const { registry } = once;
 
-  const section: Section = {
+  return {
     name: 'once',
     lists: Object.keys(KINDS).map((name) => ({ name, filters: name === 'firsts' ? ['id:'] : [...STATES, 'id:'] })),
     actions: ACTIONS,
@@ -49,12 +49,11 @@ export const onceSection: SectionFactory = (app, context) => {
       if (kind === undefined || address.length !== 2) return unknownAddress(address);
       const text = filter?.startsWith('id:') ? filter.slice(3).trim() : '';
       const state = text === '' ? (filter ?? '') : '';
-      const page = { limit, ...(cursor !== undefined && { cursor }) };
-      const { items: rows, nextCursor } = await pageOf(kind, text, page, (id, look) =>
+      const page = pageOf({ limit, cursor });
+      const { items: rows, nextCursor } = await scanned(kind, text, page, (id, look) =>
         state === '' || stateOf(look) === state ? rowOf(list, id, look) : undefined,
       );
-      const next = nextCursor === undefined ? {} : { nextCursor };
-      return { columns: COLUMNS, rows, ...next, sentences: scanSentences({ rows, ...next }, limit) };
+      return { ...ROWS.page(rows, nextCursor), sentences: scanSentences(rows, nextCursor, limit) };
     },
 
     async show(address) {
@@ -66,17 +65,22 @@ export const onceSection: SectionFactory = (app, context) => {
       const result =
         look.state === 'done' && (kind === 'claim' || kind === 'handler') ? await once.resultOf(kind, id) : undefined;
       const { of, name } = namesOf(list, id);
-      const claimedMs = Math.floor(Number(look.fence) / 1_000);
+      const { leaseEndsAtMs, expiresAtMs, bytes, delivery } = look;
+      const times = {
+        claimedAtMs: Math.floor(Number(look.fence) / 1_000),
+        leaseEndsAtMs,
+        expiresAtMs: Math.max(0, expiresAtMs),
+      };
       return {
         title: name,
         facts: [
           ...(of === null ? [] : [{ name: kind === 'handler' ? 'scope' : 'subject', value: of }]),
-          { name: 'state', value: stateOf(look) },
-          { name: 'delivery', value: look.delivery || null },
-          { name: 'claimedAtMs', value: at(claimedMs) },
-          { name: 'leaseEndsAtMs', value: at(look.leaseEndsAtMs) },
-          { name: 'expiresAtMs', value: at(Math.max(0, look.expiresAtMs)) },
-          { name: 'resultBytes', value: { bytes: look.bytes } },
+          ...facts('state delivery claimedAtMs:instant leaseEndsAtMs:instant expiresAtMs:instant resultBytes:bytes', {
+            ...times,
+            state: stateOf(look),
+            delivery,
+            resultBytes: bytes,
+          }),
           ...(result === undefined ? [] : [{ name: 'result', value: context.payload(result) }]),
         ],
         sentences: [sentenceOf(look)],
@@ -95,7 +99,7 @@ export const onceSection: SectionFactory = (app, context) => {
           }
           // The key of a request has the user before it, which is unknown here, so this is a scan.
           const page = { limit: MOST_FOUND, mostVisited: MOST_OF_SEARCH };
-          const { items, nextCursor } = await pageOf(kind, id, page, (tag, look) => {
+          const { items, nextCursor } = await scanned(kind, id, page, (tag, look) => {
             const match = matchOf(list, tag, look);
             return match.title === id ? match : undefined;
           });
@@ -106,26 +110,23 @@ export const onceSection: SectionFactory = (app, context) => {
     },
 
     async preview(action, target) {
-      const { kind, id, name } = subjectOf(action, oneOf(target, action));
+      const { kind, id, name } = subjectOf(oneOf(target));
       const look = await once.look(kind, id);
-      if (look.state === '') return { count: 0, more: false, samples: [], sentence: gone(name) };
-      if (action === 'release' && look.state !== 'claimed') {
-        return { count: 0, more: false, samples: [], sentence: sentenceOf(look) };
-      }
-      return { count: 1, more: false, samples: [name], sentence: warningOf(action), expected: look.fence };
+      if (look.state === '') return nothing(say('once-gone', { name }));
+      if (action === 'forget') return one(name, say('once-forget-what-for'), look.fence);
+      return look.state === 'claimed' ? one(name, say('once-release-what-for'), look.fence) : nothing(sentenceOf(look));
     },
 
     async run(action, target, _input, expected) {
-      const { kind, id, name } = subjectOf(action, oneOf(target, action));
+      const { kind, id, name } = subjectOf(oneOf(target));
       if (expected === undefined) return refused(say('once-needs-fence'));
       const status = await once.end(kind, id, action === 'release' ? 'release' : 'forget', expected);
       if (status === 'ended') return { count: 1 };
-      return refused(status === 'unknown' ? gone(name) : changed(name));
+      return refused(say(status === 'unknown' ? 'once-gone' : 'once-changed', { name }));
     },
   };
-  return section;
 
-  function pageOf<T>(
+  function scanned<T>(
     kind: Kind,
     text: string,
     page: Parameters<typeof scanPage>[2],
@@ -140,8 +141,7 @@ export const onceSection: SectionFactory = (app, context) => {
     });
   }
 
-  function subjectOf(action: string, address: Address) {
-    if (!ACTIONS.some(({ name }) => name === action)) return unknownAction('once', ACTIONS, action);
+  function subjectOf(address: Address) {
     const [, list = '', id = ''] = address;
     const kind = KINDS[list];
     if (kind === undefined || address.length !== 3 || !isId(id)) return unknownAddress(address);
@@ -150,14 +150,19 @@ export const onceSection: SectionFactory = (app, context) => {
 };
 
 function rowOf(list: string, id: string, look: Look): Row {
-  const address = ['once', list, id];
   const { of, name } = namesOf(list, id);
+  const { delivery, leaseEndsAtMs, expiresAtMs, bytes } = look;
   const state = stateOf(look);
-  const level = state === 'abandoned' ? 'warning' : undefined;
-  const named: Value = { link: address, text: name };
-  const times = [at(look.leaseEndsAtMs), at(Math.max(0, look.expiresAtMs))];
-  const cells = [named, of, state, look.delivery || null, ...times, { bytes: look.bytes }];
-  return { address, cells, ...(level && { level }) };
+  const values = {
+    id: name,
+    of,
+    state,
+    delivery,
+    leaseEndsAtMs,
+    expiresAtMs: Math.max(0, expiresAtMs),
+    resultBytes: bytes,
+  };
+  return ROWS.row(values, ['once', list, id], state === 'abandoned' && 'warning');
 }
 
 /** A match that is not a request: it says that others may exist, and leads to the list. */
@@ -214,19 +219,6 @@ function sentenceOf(look: Look): Sentence {
     default:
       return say('once-first', { expiresAtMs });
   }
-}
-
-function warningOf(action: string): Sentence {
-  if (action === 'release') return say('once-release-what-for');
-  return say('once-forget-what-for');
-}
-
-function gone(name: string): Sentence {
-  return say('once-gone', { name });
-}
-
-function changed(name: string): Sentence {
-  return say('once-changed', { name });
 }
 
 function isId(id: string): boolean {

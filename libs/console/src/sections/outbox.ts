@@ -1,7 +1,8 @@
 import type { OutboxService } from 'luanest/outbox';
-import type { Address, Done, Listing, Row, Section, SectionFactory, Sentence, Target, Value } from '../console.types';
-import { at, input, lasts, link, parsed, unknownAction, unknownAddress } from './support';
+import type { Address, Done, SectionFactory, Sentence, Story, Target } from '../console.types';
 import { say } from './sentences';
+import { input, nothing, one, pageOf, parsed, unknownAddress } from './support';
+import { facts, table } from './table';
 
 type OutboxRow = Awaited<ReturnType<OutboxService['list']>>['items'][number];
 type Stats = Awaited<ReturnType<OutboxService['stats']>>;
@@ -41,7 +42,7 @@ export const outboxSection: SectionFactory = (app, context) => {
   ): Promise<void> => {
     let cursor: string | undefined;
     for (let batches = 0; batches < MOST_BATCHES; batches++) {
-      const page = await service.list({ state, limit: BATCH, ...(cursor !== undefined && { cursor }) });
+      const page = await service.list({ state, ...pageOf({ limit: BATCH, cursor }) });
       cursor = page.nextCursor;
       if ((await each(page.items)) || cursor === undefined) return;
     }
@@ -51,26 +52,19 @@ export const outboxSection: SectionFactory = (app, context) => {
     await walk(state, (rows) => (found = rows.find((row) => row.id === id)) !== undefined);
     return found;
   };
-  const storyOf = (state: State, row: OutboxRow): NonNullable<Awaited<ReturnType<Section['show']>>> => {
-    const { kind, target, createdAtMs, firstSentAtMs, failedAtMs, error } = row;
+  const storyOf = (state: State, row: OutboxRow): Story => {
     return {
       title: row.id,
-      facts: [
-        { name: 'state', value: state },
-        { name: 'kind', value: kind },
-        { name: 'target', value: target },
-        { name: 'createdAtMs', value: at(createdAtMs) },
-        { name: 'firstSentAtMs', value: at(firstSentAtMs) },
-        { name: 'failedAtMs', value: at(failedAtMs) },
-        { name: 'error', value: error ?? null },
-        { name: 'payload', value: context.payload(parsed(row.payload)) },
-      ],
+      facts: facts(
+        'state kind target createdAtMs:instant firstSentAtMs:instant failedAtMs:instant error payload:payload',
+        { ...row, state, payload: context.payload(parsed(row.payload)) },
+      ),
       sentences: [rowSentence(state, row)],
       actions: state === 'waiting' ? [] : ['retry', 'drop'],
     };
   };
 
-  const section: Section = {
+  return {
     name: 'outbox',
     lists: STATES.map((name) => ({ name, filters: [] })),
     actions: [
@@ -83,7 +77,7 @@ export const outboxSection: SectionFactory = (app, context) => {
       return {
         figures: [
           ...STATES.map((name) => ({ name, value: stats[name], address: ['outbox', name] })),
-          { name: 'oldestMs', value: lasts(stats.oldestMs) },
+          { name: 'oldestMs', value: stats.oldestMs === undefined ? null : { ms: stats.oldestMs } },
         ],
         sentences: sentencesOf(stats),
       };
@@ -92,12 +86,9 @@ export const outboxSection: SectionFactory = (app, context) => {
     async list(address, { cursor, limit }) {
       const state = stateIn(address);
       if (address.length !== 2) return unknownAddress(address);
-      const page = await service.list({
-        state,
-        limit: Math.min(limit, BATCH),
-        ...(cursor !== undefined && { cursor }),
-      });
-      return listRows(state, page.items, page.nextCursor);
+      const { items, nextCursor } = await service.list({ state, ...pageOf({ limit, cursor }, BATCH) });
+      const rows = items.map((row) => ROWS.row({ ...row, row: row.id }, ['outbox', state, row.id], levelOf(state)));
+      return ROWS.page(rows, nextCursor);
     },
 
     async show(address) {
@@ -119,39 +110,33 @@ export const outboxSection: SectionFactory = (app, context) => {
     },
 
     async preview(action, target) {
-      if (action !== 'retry' && action !== 'drop') return unknownAction('outbox', section.actions, action);
       const { state, id } = targetOf(target);
-      const warning = action === 'retry' && state === 'undecided' ? { sentence: TWICE } : {};
-      if (id !== undefined) {
-        const row = await rowOf(state, id);
-        return { count: row ? 1 : 0, more: false, samples: row ? [id] : [], ...warning };
-      }
+      const warning = action === 'retry' && state === 'undecided' ? say('row-may-act-twice') : undefined;
+      if (id !== undefined) return (await rowOf(state, id)) ? one(id, warning) : nothing(warning);
       const [stats, page] = await Promise.all([service.stats(), service.list({ state, limit: 10 })]);
-      return { count: stats[state], more: false, samples: page.items.map((row) => row.id), ...warning };
+      const samples = page.items.map((row) => row.id);
+      return { count: stats[state], more: false, samples, ...(warning && { sentence: warning }) };
     },
 
     async run(action, target): Promise<Done> {
-      if (action !== 'retry' && action !== 'drop') return unknownAction('outbox', section.actions, action);
       const { state, id } = targetOf(target);
       known = undefined;
+      const change = (ids: string[]) => (action === 'drop' ? service.drop(ids) : service.retry(ids));
       if (id !== undefined) {
         const row = await rowOf(state, id);
-        return { count: row ? await service[action]([id]) : 0 };
+        return { count: row ? await change([id]) : 0 };
       }
       let count = 0;
       await walk(state, async (rows) => {
-        count += await service[action](rows.map((row) => row.id));
+        count += await change(rows.map((row) => row.id));
         return false;
       });
       return { count };
     },
   };
-  return section;
 };
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
-
-const TWICE: Sentence = say('row-may-act-twice');
 
 function stateIn(address: Address): State {
   return STATES.find((name) => name === address[1]) ?? unknownAddress(address);
@@ -174,25 +159,10 @@ function targetOf(target: Target): { readonly state: State; readonly id?: string
   return address.length === 3 && id !== undefined && UUID.test(id) ? { state, id } : unknownAddress(address);
 }
 
-function listRows(state: State, items: readonly OutboxRow[], nextCursor: string | undefined): Listing {
-  return {
-    columns: [
-      { name: 'row', kind: 'link' },
-      { name: 'kind' },
-      { name: 'target' },
-      { name: 'createdAtMs', kind: 'instant' },
-      { name: 'firstSentAtMs', kind: 'instant' },
-      { name: 'failedAtMs', kind: 'instant' },
-      { name: 'error' },
-    ],
-    rows: items.map(({ id, kind, target, createdAtMs, firstSentAtMs, failedAtMs, error }): Row => {
-      const address = ['outbox', state, id];
-      const times: Value[] = [at(createdAtMs), at(firstSentAtMs), at(failedAtMs)];
-      const cells = [link(address), kind, target, ...times, error ?? null];
-      return { address, cells, ...(state !== 'waiting' && { level: 'error' as const }) };
-    }),
-    ...(nextCursor !== undefined && { nextCursor }),
-  };
+const ROWS = table('row:link kind target createdAtMs:instant firstSentAtMs:instant failedAtMs:instant error');
+
+function levelOf(state: State) {
+  return state !== 'waiting' && 'error';
 }
 
 function sentencesOf({ waiting, oldestMs = 0, failed, undecided }: Stats): Sentence[] {

@@ -1,21 +1,19 @@
 import { hostname } from 'node:os';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { CONSOLE, INSPECT } from '../../../internal/src';
-import type { Listing, Row, Section, SectionFactory, Sentence, Story } from '../console.types';
-import { columns } from './columns';
+import type { Listing, SectionFactory, Sentence, Story } from '../console.types';
 import { readProcesses } from './history';
 import { historyScripts } from './history.scripts';
 import { numberOf, sentencesOfServer, serverOf, versionOf, type Server } from './servers';
-import { at, lasts, link, unknownAction, unknownAddress } from './support';
 import { say } from './sentences';
+import { oneOf, unknownAddress } from './support';
+import { facts, table } from './table';
 
-const COLUMNS = {
-  servers: columns(
-    'server:link role state version usedMemory:bytes maxMemory:bytes clients:number commandsPerSecond:number',
-  ),
-  scripts: columns('script bodies:number servers:number missingOn'),
-  processes: columns('process current seenAtMs:instant memory:bytes startedAtMs:instant runtime'),
-} as const;
+const SERVERS = table(
+  'server:link role state version usedMemory:bytes maxMemory:bytes clients:number commandsPerSecond:number',
+);
+const SCRIPTS = table('script bodies:number servers:number missingOn');
+const PROCESSES = table('process current seenAtMs:instant memory:bytes startedAtMs:instant runtime');
 
 /** Maximum number of other processes in the list. */
 const MOST_PROCESSES = 200;
@@ -27,7 +25,7 @@ export const overviewSection: SectionFactory = (app, context) => {
   const registry = app.find('ScriptRegistry') as ScriptRegistry | undefined;
   if (registry === undefined) return undefined;
 
-  const section: Section = {
+  return {
     name: 'overview',
     lists: ['servers', 'scripts', 'processes'].map((name) => ({ name, filters: [] })),
     actions: [],
@@ -71,12 +69,10 @@ export const overviewSection: SectionFactory = (app, context) => {
       const isServer = nodes().some((node) => node.id === id);
       return Promise.resolve(isServer ? [{ address: ['overview', 'servers', id], kind: 'server', title: id }] : []);
     },
-    // eslint-disable-next-line @typescript-eslint/require-await -- rejects, as the other sections do
-    preview: async (action) => unknownAction('overview', [], action),
-    // eslint-disable-next-line @typescript-eslint/require-await -- as above
-    run: async (action) => unknownAction('overview', [], action),
+    // The section has no actions, so these are not called.
+    preview: (_action, target) => unknownAddress(oneOf(target)),
+    run: (_action, target) => unknownAddress(oneOf(target)),
   };
-  return section;
 
   function nodes() {
     return (registry as ScriptRegistry)[CONSOLE]().nodes();
@@ -87,22 +83,11 @@ export const overviewSection: SectionFactory = (app, context) => {
   }
 
   function serverRows(servers: readonly Server[]): Listing {
-    const rows = servers.map((server): Row => {
-      const address = ['overview', 'servers', server.id];
-      const level = sentencesOfServer(server).find((one) => one.level !== 'info')?.level;
-      const cells = [
-        link(address),
-        server.role,
-        server.ready ? 'connected' : 'not-connected',
-        versionOf(server) || null,
-        bytesOf(server, 'used_memory'),
-        bytesOf(server, 'maxmemory'),
-        numberOf(server, 'connected_clients') ?? null,
-        numberOf(server, 'instantaneous_ops_per_sec') ?? null,
-      ];
-      return { address, cells, ...(level && { level }) };
+    const rows = servers.map((server) => {
+      const level = sentencesOfServer(server).find((each) => each.level !== 'info')?.level;
+      return SERVERS.row({ ...valuesOf(server), server: server.id }, ['overview', 'servers', server.id], level);
     });
-    return { columns: COLUMNS.servers, rows, total: rows.length };
+    return SERVERS.all(rows);
   }
 
   async function scriptRows(): Promise<Listing> {
@@ -115,12 +100,12 @@ export const overviewSection: SectionFactory = (app, context) => {
         return new Set(shas.filter((_, i) => Number((reply as unknown[])[i]) === 1));
       }),
     );
-    const rows = scripts.map(({ name, forms }): Row => {
+    const rows = scripts.map(({ name, forms }) => {
       const missing = all.filter((_, i) => !forms.every(({ sha }) => known[i]?.has(sha))).map(({ id }) => id);
-      const cells = [name, forms.length, all.length - missing.length, missing.join(', ') || null];
-      return { cells, ...(missing.length > 0 && { level: 'warning' as const }) };
+      const values = { script: name, bodies: forms.length, servers: all.length - missing.length };
+      return SCRIPTS.row({ ...values, missingOn: missing.join(', ') }, undefined, missing.length > 0 && 'warning');
     });
-    return { columns: COLUMNS.scripts, rows, total: rows.length };
+    return SCRIPTS.all(rows);
   }
 
   async function processRows(): Promise<Listing> {
@@ -132,40 +117,42 @@ export const overviewSection: SectionFactory = (app, context) => {
     const others = await readProcesses(registry as ScriptRegistry, MOST_PROCESSES);
     const rows = others
       .filter(({ process: name }) => name !== own)
-      .map(({ process: name, seenAtMs, about }): Row => {
-        const known = JSON.parse(about) as { startedAtMs?: number; rss?: number; runtime?: string };
-        const memory = known.rss === undefined ? null : { bytes: known.rss };
-        return { cells: [name, false, at(seenAtMs), memory, at(known.startedAtMs), known.runtime ?? null] };
+      .map(({ process: name, seenAtMs, about }) => {
+        const { rss: memory, ...known } = JSON.parse(about) as { startedAtMs?: number; rss?: number; runtime?: string };
+        const { startedAtMs, runtime } = known;
+        return PROCESSES.row({ process: name, current: false, seenAtMs, memory, startedAtMs, runtime });
       });
-    const cells = [own, true, at(context.nowMs()), { bytes: rss }, at(startedAtMs), `Node.js ${process.version}`];
-    return { columns: COLUMNS.processes, rows: [{ cells }, ...rows] };
+    const values = { seenAtMs: context.nowMs(), memory: rss, startedAtMs, runtime: `Node.js ${process.version}` };
+    return PROCESSES.page([PROCESSES.row({ process: own, current: true, ...values }), ...rows]);
   }
 
   function storyOf(server: Server): Story {
-    const { id, role, ready, info, clockMs } = server;
+    const { id, info, clockMs } = server;
     const uptime = numberOf(server, 'uptime_in_seconds');
     const saved = numberOf(server, 'rdb_last_save_time');
     const sentences = sentencesOfServer(server);
+    const values = {
+      ...valuesOf(server),
+      mode: info.get('redis_mode') ?? info.get('server_mode'),
+      startedAtMs: uptime === undefined ? undefined : context.nowMs() - uptime * 1_000,
+      maxMemoryPolicy: info.get('maxmemory_policy'),
+      evictedKeys: numberOf(server, 'evicted_keys'),
+      blockedClients: numberOf(server, 'blocked_clients'),
+      replicas: numberOf(server, 'connected_slaves'),
+      masterLink: info.get('master_link_status'),
+      appendOnlyFile: info.has('aof_enabled') ? info.get('aof_enabled') === '1' : undefined,
+      savedAtMs: saved && saved * 1_000,
+      clockDifferenceMs: clockMs && Math.abs(clockMs),
+    };
     return {
       title: id,
       facts: [
-        { name: 'role', value: role },
-        { name: 'state', value: ready ? 'connected' : 'not-connected' },
-        { name: 'version', value: versionOf(server) || null },
-        { name: 'mode', value: info.get('redis_mode') ?? info.get('server_mode') ?? null },
-        { name: 'startedAtMs', value: at(uptime === undefined ? 0 : context.nowMs() - uptime * 1_000) },
-        { name: 'usedMemory', value: bytesOf(server, 'used_memory') },
-        { name: 'maxMemory', value: bytesOf(server, 'maxmemory') },
-        { name: 'maxMemoryPolicy', value: info.get('maxmemory_policy') ?? null },
-        { name: 'evictedKeys', value: numberOf(server, 'evicted_keys') ?? null },
-        { name: 'clients', value: numberOf(server, 'connected_clients') ?? null },
-        { name: 'blockedClients', value: numberOf(server, 'blocked_clients') ?? null },
-        { name: 'commandsPerSecond', value: numberOf(server, 'instantaneous_ops_per_sec') ?? null },
-        { name: 'replicas', value: numberOf(server, 'connected_slaves') ?? null },
-        { name: 'masterLink', value: info.get('master_link_status') ?? null },
-        { name: 'appendOnlyFile', value: info.has('aof_enabled') ? info.get('aof_enabled') === '1' : null },
-        { name: 'savedAtMs', value: at(saved === undefined ? 0 : saved * 1_000) },
-        { name: 'clockDifferenceMs', value: lasts(clockMs === undefined ? undefined : Math.abs(clockMs)) },
+        ...facts(
+          'role state version mode startedAtMs:instant usedMemory:bytes maxMemory:bytes maxMemoryPolicy',
+          values,
+        ),
+        ...facts('evictedKeys clients blockedClients commandsPerSecond replicas masterLink appendOnlyFile', values),
+        ...facts('savedAtMs:instant clockDifferenceMs:duration', values),
       ],
       sentences: sentences.length > 0 ? sentences : [say('server-well', { server: id })],
       actions: [],
@@ -173,9 +160,19 @@ export const overviewSection: SectionFactory = (app, context) => {
   }
 };
 
-function bytesOf(server: Server, field: string) {
-  const bytes = numberOf(server, field);
-  return bytes === undefined || (field === 'maxmemory' && bytes === 0) ? null : { bytes };
+/** Returns what the list and the details of a server have in common. */
+function valuesOf(server: Server) {
+  const most = numberOf(server, 'maxmemory');
+  return {
+    role: server.role,
+    state: server.ready ? 'connected' : 'not-connected',
+    version: versionOf(server),
+    usedMemory: numberOf(server, 'used_memory'),
+    // INFO has 0 if there is no limit.
+    maxMemory: most === 0 ? undefined : most,
+    clients: numberOf(server, 'connected_clients'),
+    commandsPerSecond: numberOf(server, 'instantaneous_ops_per_sec'),
+  };
 }
 
 function problemOf(problem: string): Sentence {

@@ -1,8 +1,8 @@
-import type { Action, Address, Done, Preview, Section, SectionContext, Sentence, Target } from '../console.types';
+import type { Address, Done, Preview, Section, SectionContext, Sentence, Target } from '../console.types';
 import { parseFilter } from './filters';
 import type { Queue, Task } from './queue-sentences';
-import { input, oneOf, refused, unknownAction, unknownAddress, type Input } from './support';
 import { say } from './sentences';
+import { input, nothing, one, refused, unknownAddress, type Input } from './support';
 
 /**
  * For the preview of an action on all items: maximum number of ids that it shows; maximum number of tasks of a queue that it counts
@@ -28,30 +28,19 @@ interface Selection {
 }
 
 /** Returns the functions that preview and run the actions on queues. @param all all queues of the app */
-export function queueActions(
-  all: readonly Queue[],
-  actions: readonly Action[],
-  context: SectionContext,
-): Pick<Section, 'preview' | 'run'> {
+export function queueActions(all: readonly Queue[], context: SectionContext): Pick<Section, 'preview' | 'run'> {
   return {
     async preview(action, target, given) {
-      check(actions, action, target);
       if (!('address' in target)) return previewAll(action, selectionOf(all, action, target));
       const subject = subjectOf(all, target.address);
       if (action === 'move') instantOf(given);
       return previewOne(action, subject);
     },
     async run(action, target, given, expected) {
-      check(actions, action, target);
       if (!('address' in target)) return { count: await runAll(action, selectionOf(all, action, target)) };
-      return runOne(action, subjectOf(all, oneOf(target, action)), { ...given, nowMs: context.nowMs() }, expected);
+      return runOne(action, subjectOf(all, target.address), { ...given, nowMs: context.nowMs() }, expected);
     },
   };
-}
-
-function check(actions: readonly Action[], action: string, target: Target): void {
-  const known = actions.find(({ name }) => name === action) ?? unknownAction('queues', actions, action);
-  if (known.on === 'one') oneOf(target, action);
 }
 
 /**
@@ -61,7 +50,7 @@ function check(actions: readonly Action[], action: string, target: Target): void
  */
 function subjectOf(all: readonly Queue[], address: Address): Subject {
   const [, list = '', name, id] = address;
-  const queue = all.find((one) => one.name === name);
+  const queue = all.find((each) => each.name === name);
   if (queue === undefined) return unknownAddress(address);
   if (list === 'queues' && address.length === 3) return { kind: 'queue', queue };
   if (id === undefined || address.length !== 4) return unknownAddress(address);
@@ -88,7 +77,7 @@ function selectionOf(all: readonly Queue[], action: string, target: Exclude<Targ
   if (action !== 'cancel' && group !== undefined) {
     throw input.error(`The action ${action} does not select by group. Leave group: out of the filter.`);
   }
-  const queues = queue === undefined ? all : all.filter((one) => one.name === queue);
+  const queues = queue === undefined ? all : all.filter((each) => each.name === queue);
   return { queues, ...(name !== undefined && { name }), ...(group !== undefined && { group }) };
 }
 
@@ -123,20 +112,16 @@ async function previewOne(action: string, subject: Subject): Promise<Preview> {
   const { queue } = subject;
   if (subject.kind === 'queue' || subject.kind === 'group') {
     if (action !== 'pause' && action !== 'resume') return notFor(action, subject.kind);
-    const sample = subject.kind === 'queue' ? queue.name : subject.group;
-    return { count: 1, more: false, samples: [sample] };
+    return one(subject.kind === 'queue' ? queue.name : subject.group);
   }
   if (subject.kind === 'schedule') {
     if (action !== 'run-now' && action !== 'remove') return notFor(action, subject.kind);
     const found = await queue.queue.getSchedule(subject.id);
-    if (found === undefined) return { count: 0, more: false, samples: [], sentence: gone(subject.id) };
-    return { count: 1, more: false, samples: [subject.id], expected: JSON.stringify(found.rule) };
+    return found ? one(subject.id, undefined, JSON.stringify(found.rule)) : nothing(gone(subject.id));
   }
   const task = await queue.queue.get(subject.id);
   const problem = task === undefined ? gone(subject.id) : problemOf(action, task);
-  if (task === undefined || problem)
-    return { count: 0, more: false, samples: [], ...(problem && { sentence: problem }) };
-  return { count: 1, more: false, samples: [task.id], expected: stateOf(task) };
+  return task === undefined || problem ? nothing(problem) : one(task.id, undefined, stateOf(task));
 }
 
 async function runOne(action: string, subject: Subject, given: Input, expected: string | undefined): Promise<Done> {

@@ -1,7 +1,6 @@
 import type { DelayedTaskService } from 'luanest/delayed-task';
 import { CONSOLE } from '../../../internal/src';
-import type { Action, Listing, Match, Row, Section, SectionFactory, Story } from '../console.types';
-import { columns } from './columns';
+import type { Action, Listing, Match, Row, SectionFactory, Story } from '../console.types';
 import { parseFilter } from './filters';
 import { queueActions } from './queue-actions';
 import {
@@ -14,8 +13,9 @@ import {
   type QueueLook,
   type Task,
 } from './queue-sentences';
-import { at, lasts, link, unknownAddress } from './support';
 import { say } from './sentences';
+import { link, pageOf, unknownAddress } from './support';
+import { facts, table } from './table';
 
 export const QUEUE_LISTS = {
   queues: [],
@@ -37,22 +37,26 @@ const ACTIONS: readonly Action[] = [
   { name: 'resume', danger: false, on: 'one' },
 ];
 
-const COLUMNS = {
-  queues: columns(
-    'queue:link waiting:number overdue:number running:number dead:number lateMs:duration paused workers:number',
-  ),
-  tasks: columns(
-    'id:link queue state name group atMs:instant attemptsMade:number attempts:number error payload:payload',
-  ),
-  schedules: columns('id:link queue rule name group nextRunAtMs:instant payload:payload'),
-  leases: columns(
-    'id:link queue name group worker attempt:number attempts:number runAtMs:instant leaseEndsAtMs:instant',
-  ),
-  groups: columns('group:link queue paused'),
-  partitions: columns(
-    'partition:number waiting:number overdue:number running:number dead:number lateMs:duration workers:number',
-  ),
-} as const;
+const QUEUES = table(
+  'queue:link waiting:number overdue:number running:number dead:number lateMs:duration paused workers:number',
+);
+const TASKS = table(
+  'id:link queue state name group atMs:instant attemptsMade:number attempts:number error payload:payload',
+);
+const SCHEDULES = table('id:link queue rule name group nextRunAtMs:instant payload:payload');
+const LEASES = table(
+  'id:link queue name group worker attempt:number attempts:number runAtMs:instant leaseEndsAtMs:instant',
+);
+const GROUPS = table('group:link queue paused');
+const PARTITIONS = table(
+  'partition:number waiting:number overdue:number running:number dead:number lateMs:duration workers:number',
+);
+const COLUMNS: Readonly<Record<string, Pick<Listing, 'columns'>>> = {
+  tasks: TASKS,
+  dead: TASKS,
+  schedules: SCHEDULES,
+  leases: LEASES,
+};
 
 /** Maximum number of rows that a lib returns in one page. */
 const MOST_ROWS = 256;
@@ -64,7 +68,7 @@ export const queuesSection: SectionFactory = (app, context) => {
   const all = service[CONSOLE]();
   const named = (name: string | undefined): Queue | undefined => all.find((queue) => queue.name === name);
 
-  const section: Section = {
+  return {
     name: 'queues',
     lists: Object.entries(QUEUE_LISTS).map(([name, filters]) => ({ name, filters })),
     actions: ACTIONS,
@@ -97,10 +101,9 @@ export const queuesSection: SectionFactory = (app, context) => {
       const { state = 'waiting', ...by } = parseFilter(filter, QUEUE_LISTS[list as keyof typeof QUEUE_LISTS]);
       const chosen = of ?? by.queue;
       const queues = chosen === undefined ? all : all.filter(({ name }) => name === chosen);
-      const most = Math.min(limit, MOST_ROWS);
       if (list === 'queues') return queueRows(queues);
       if (list === 'groups') return groupRows(queues);
-      return pageOf(queues, list, cursor, most, (queue, count, from) =>
+      return pageOfQueues(queues, list, cursor, Math.min(limit, MOST_ROWS), (queue, count, from) =>
         rowsOf(list, queue, { state, ...by }, count, from),
       );
     },
@@ -121,39 +124,41 @@ export const queuesSection: SectionFactory = (app, context) => {
       return found.flat();
     },
 
-    ...queueActions(all, ACTIONS, context),
+    ...queueActions(all, context),
   };
-  return section;
-
   async function rowsOf(
     list: string,
     queue: Queue,
     { state, name, group }: { state: string; name?: string; group?: string },
     limit: number,
     cursor: string | undefined,
-  ): Promise<{ rows: Row[]; nextCursor?: string }> {
-    const page = { limit, ...(cursor !== undefined && { cursor }) };
+  ): Promise<Listing> {
+    const page = pageOf({ limit, cursor });
     if (list === 'leases') {
       const { items, nextCursor } = await queue.leases(limit, cursor);
-      const rows = items.map((task) => ({
-        address: addressOfTask(queue.name, task.id),
-        cells: [
-          link(addressOfTask(queue.name, task.id)),
-          ...[queue.name, task.name, task.group ?? null, task.worker, task.attempt, task.attempts],
-          ...[at(task.runAtMs), at(task.leaseEndsAtMs)],
-        ],
-        ...(task.leaseEndsAtMs < context.nowMs() && { level: 'warning' as const }),
-      }));
-      return { rows, ...(nextCursor !== undefined && { nextCursor }) };
+      const rows = items.map((task) => {
+        const isLate = task.leaseEndsAtMs < context.nowMs();
+        return LEASES.row({ ...task, queue: queue.name }, addressOfTask(queue.name, task.id), isLate && 'warning');
+      });
+      return LEASES.page(rows, nextCursor);
     }
     if (list === 'schedules') {
       const { items, nextCursor } = await queue.queue.listSchedules(page);
-      const rows = items.map(({ id, rule, name, group, payload, nextRunAtMs }) => {
-        const address = ['queues', 'schedules', queue.name, id];
-        const of = [queue.name, textOfRule(rule), name, group ?? null];
-        return { address, cells: [link(address), ...of, at(nextRunAtMs), context.payload(payload)] };
-      });
-      return { rows, ...(nextCursor !== undefined && { nextCursor }) };
+      const rows = items.map(({ id, rule, name, group, payload, nextRunAtMs }) =>
+        SCHEDULES.row(
+          {
+            id,
+            queue: queue.name,
+            rule: textOfRule(rule),
+            name,
+            group,
+            nextRunAtMs,
+            payload: context.payload(payload),
+          },
+          ['queues', 'schedules', queue.name, id],
+        ),
+      );
+      return SCHEDULES.page(rows, nextCursor);
     }
     const { items, nextCursor } = await queue.queue.list({
       state: list === 'dead' ? 'dead' : (state as 'waiting'),
@@ -161,29 +166,42 @@ export const queuesSection: SectionFactory = (app, context) => {
       ...(group !== undefined && { group }),
       ...page,
     });
-    return { rows: items.map((task) => rowOfTask(queue, task)), ...(nextCursor !== undefined && { nextCursor }) };
+    return TASKS.page(
+      items.map((task) => rowOfTask(queue, task)),
+      nextCursor,
+    );
   }
 
   function rowOfTask(queue: Queue, task: Task): Row {
     const { id, state, name, group, atMs, attemptsMade, attempts, error, payload } = task;
-    const address = addressOfTask(queue.name, id);
     const isLate = state !== 'dead' && atMs < context.nowMs() - 5_000;
-    const level = state === 'dead' ? 'error' : isLate ? 'warning' : undefined;
-    const of = [queue.name, state, name, group ?? null, at(atMs), attemptsMade, attempts, error];
-    return { address, cells: [link(address), ...of, context.payload(payload)], ...(level && { level }) };
+    return TASKS.row(
+      {
+        id,
+        queue: queue.name,
+        state,
+        name,
+        group,
+        atMs,
+        attemptsMade,
+        attempts,
+        error,
+        payload: context.payload(payload),
+      },
+      addressOfTask(queue.name, id),
+      state === 'dead' ? 'error' : isLate && 'warning',
+    );
   }
 
   async function queueRows(queues: readonly Queue[]): Promise<Listing> {
     const looks = await Promise.all(queues.map((queue) => queue.look()));
-    const rows = looks.map((look, i): Row => {
+    const rows = looks.map((look, i) => {
       const { name } = queues[i] as Queue;
-      const { waiting, overdue, running, dead, lateMs, workers } = totalOf(look);
-      const level = sentencesOfQueue(name, look)[0]?.level ?? 'ok';
-      const address = addressOfQueue(name);
-      const counts = [waiting, overdue, running, dead, lasts(lateMs), look.paused, workers < 0 ? null : workers];
-      return { address, cells: [link(address), ...counts], ...(level !== 'ok' && { level }) };
+      const total = totalOf(look);
+      const values = { ...total, queue: name, paused: look.paused, workers: knownOf(total.workers) };
+      return QUEUES.row(values, addressOfQueue(name), sentencesOfQueue(name, look)[0]?.level);
     });
-    return { columns: COLUMNS.queues, rows, total: rows.length };
+    return QUEUES.all(rows);
   }
 
   async function groupRows(queues: readonly Queue[]): Promise<Listing> {
@@ -191,33 +209,33 @@ export const queuesSection: SectionFactory = (app, context) => {
     const rows = looks.flatMap(({ partitions }, i) => {
       const { name } = queues[i] as Queue;
       const groups = [...new Set(partitions.flatMap(({ pausedGroups }) => pausedGroups))].sort();
-      return groups.map((group): Row => {
-        const address = ['queues', 'groups', name, group];
-        return { address, cells: [link(address), name, true], level: 'warning' };
+      return groups.map((group) => {
+        return GROUPS.row({ group, queue: name, paused: true }, ['queues', 'groups', name, group], 'warning');
       });
     });
-    return { columns: COLUMNS.groups, rows };
+    return GROUPS.page(rows);
   }
 
   async function storyOfQueue(queue: Queue): Promise<Story> {
     const look = await queue.look();
-    const { waiting, overdue, running, dead, ended, lateMs, workers } = totalOf(look);
+    const total = totalOf(look);
     const { partitions, startLimit, groupLimits, leaseMs } = queue.options;
+    const limits = {
+      startLimit: startLimit && `${startLimit.limit} / ${startLimit.windowMs} ms`,
+      groupConcurrency: groupLimits?.concurrency,
+    };
+    const state = {
+      paused: look.paused,
+      leasesEnded: total.ended,
+      workers: knownOf(total.workers),
+      partitions,
+      leaseMs,
+    };
     return {
       title: queue.name,
       facts: [
-        { name: 'paused', value: look.paused },
-        { name: 'waiting', value: waiting },
-        { name: 'overdue', value: overdue },
-        { name: 'running', value: running },
-        { name: 'leasesEnded', value: ended },
-        { name: 'dead', value: dead },
-        { name: 'lateMs', value: lasts(lateMs) },
-        { name: 'workers', value: workers < 0 ? null : workers },
-        { name: 'partitions', value: partitions },
-        { name: 'leaseMs', value: lasts(leaseMs) },
-        { name: 'startLimit', value: startLimit ? `${startLimit.limit} / ${startLimit.windowMs} ms` : null },
-        { name: 'groupConcurrency', value: groupLimits?.concurrency ?? null },
+        ...facts('paused waiting overdue running leasesEnded dead lateMs:duration workers', { ...total, ...state }),
+        ...facts('partitions leaseMs:duration startLimit groupConcurrency', { ...state, ...limits }),
       ],
       sentences: sentencesOfQueue(queue.name, look),
       lists: [{ name: 'partitions', listing: partitionsOf(look) }],
@@ -231,18 +249,13 @@ export const queuesSection: SectionFactory = (app, context) => {
     const { items } = await queue.queue.list({ state: 'waiting', group, limit: 20 });
     return {
       title: group,
-      facts: [
-        { name: 'queue', value: link(addressOfQueue(queue.name)) },
-        { name: 'paused', value: paused },
-      ],
+      facts: facts('queue:link paused', { queue: link(addressOfQueue(queue.name)), paused }),
       sentences: [
         paused
           ? say('group-paused', { group }, { action: 'resume', address: ['queues', 'groups', queue.name, group] })
           : say('group-not-paused', { group }),
       ],
-      lists: [
-        { name: 'tasks', listing: { columns: COLUMNS.tasks, rows: items.map((task) => rowOfTask(queue, task)) } },
-      ],
+      lists: [{ name: 'tasks', listing: TASKS.page(items.map((task) => rowOfTask(queue, task))) }],
       actions: [paused ? 'resume' : 'pause'],
     };
   }
@@ -254,15 +267,10 @@ export const queuesSection: SectionFactory = (app, context) => {
     const inMs = nextRunAtMs - context.nowMs();
     return {
       title: id,
-      facts: [
-        { name: 'queue', value: link(addressOfQueue(queue.name)) },
-        { name: 'rule', value: textOfRule(rule) },
-        { name: 'name', value: name },
-        { name: 'group', value: group ?? null },
-        { name: 'nextRunAtMs', value: at(nextRunAtMs) },
-        { name: 'nextTask', value: link(addressOfTask(queue.name, `${id}@${nextRunAtMs}`)) },
-        { name: 'payload', value: context.payload(payload) },
-      ],
+      facts: facts('queue:link rule name group nextRunAtMs:instant nextTask:link payload:payload', {
+        ...{ queue: link(addressOfQueue(queue.name)), rule: textOfRule(rule), name, group, nextRunAtMs },
+        ...{ nextTask: link(addressOfTask(queue.name, `${id}@${nextRunAtMs}`)), payload: context.payload(payload) },
+      }),
       sentences: [
         inMs >= -5_000 ? say('schedule-next', { inMs }) : say('schedule-late', { queue: queue.name, lateMs: -inMs }),
       ],
@@ -274,28 +282,23 @@ export const queuesSection: SectionFactory = (app, context) => {
     const found = await lookAtTask(queue, id);
     if (found === undefined) return undefined;
     const { task, explained, why } = found;
-    const { state, name, group, atMs, attemptsMade, attempts, error, payload, progress, result } = task;
-    const isLive = state === 'waiting' || state === 'running';
+    const { state, group, atMs, payload, progress, result } = task;
     const timeOf = { waiting: 'dueAtMs', running: 'leaseEndsAtMs', dead: 'diedAtMs', done: 'doneAtMs' } as const;
+    const values = {
+      ...{ ...task, queue: link(addressOfQueue(queue.name)), payload: context.payload(payload) },
+      group: group && link(['queues', 'groups', queue.name, group]),
+    };
     return {
       title: id,
       facts: [
-        { name: 'queue', value: link(addressOfQueue(queue.name)) },
-        { name: 'state', value: state },
-        { name: 'name', value: name || null },
-        { name: 'group', value: group === undefined ? null : link(['queues', 'groups', queue.name, group]) },
-        { name: timeOf[state], value: at(atMs) },
-        ...(state === 'done'
-          ? []
-          : [
-              { name: 'attemptsMade', value: attemptsMade },
-              { name: 'attempts', value: attempts },
-            ]),
-        { name: 'error', value: error || null },
-        ...(isLive && explained ? [{ name: 'partition', value: explained.partition }] : []),
-        ...(state === 'waiting' && explained ? [{ name: 'ahead', value: explained.ahead }] : []),
-        ...(state === 'running' && explained ? [{ name: 'worker', value: explained.worker }] : []),
-        ...(state === 'done' ? [] : [{ name: 'payload', value: context.payload(payload) }]),
+        ...facts('queue:link state name group:link', values),
+        { name: timeOf[state], value: { atMs } },
+        ...(state === 'done' ? [] : facts('attemptsMade attempts', values)),
+        ...facts('error', values),
+        ...(explained ? facts('partition', explained) : []),
+        ...(state === 'waiting' && explained ? facts('ahead', explained) : []),
+        ...(state === 'running' && explained ? facts('worker', explained) : []),
+        ...(state === 'done' ? [] : facts('payload:payload', values)),
         ...(progress === undefined ? [] : [{ name: 'progress', value: context.payload(progress) }]),
         ...(result === undefined ? [] : [{ name: 'result', value: context.payload(result) }]),
       ],
@@ -328,24 +331,21 @@ export const queuesSection: SectionFactory = (app, context) => {
 };
 
 /** Returns a page of a list. Reads the queues one after the other. The cursor is `<name of the queue>|<cursor in this queue>`. */
-async function pageOf(
+async function pageOfQueues(
   queues: readonly Queue[],
   list: string,
   cursor: string | undefined,
   limit: number,
-  read: (queue: Queue, limit: number, cursor: string | undefined) => Promise<{ rows: Row[]; nextCursor?: string }>,
+  read: (queue: Queue, limit: number, cursor: string | undefined) => Promise<Listing>,
 ): Promise<Listing> {
   const [first, ...rest] = cursor?.split('|') ?? [];
-  let index = Math.max(
-    0,
-    queues.findIndex(({ name }) => name === first),
-  );
+  const start = queues.findIndex(({ name }) => name === first);
   let from = first === undefined ? undefined : rest.join('|') || undefined;
+  const { columns = [] } = COLUMNS[list] ?? {};
   const rows: Row[] = [];
-  const columns = COLUMNS[list === 'dead' ? 'tasks' : (list as 'tasks')];
-  for (; index < queues.length; index++, from = undefined) {
-    const queue = queues[index] as Queue;
+  for (const [index, queue] of [...queues.entries()].slice(Math.max(0, start))) {
     const page = await read(queue, limit - rows.length, from);
+    from = undefined;
     rows.push(...page.rows);
     // The page ends here even if a filter left it short. So one request reads a limited number of tasks.
     if (page.nextCursor !== undefined) return { columns, rows, nextCursor: `${queue.name}|${page.nextCursor}` };
@@ -356,11 +356,16 @@ async function pageOf(
 }
 
 function partitionsOf({ partitions }: QueueLook): Listing {
-  const rows = partitions.map(({ waiting, overdue, running, dead, lateMs, listeners }, index): Row => {
-    const cells = [index, waiting, overdue, running, dead, lasts(lateMs), listeners < 0 ? null : listeners];
-    return { cells, ...(lateMs > 5_000 && { level: 'warning' as const }) };
+  const rows = partitions.map((part, partition) => {
+    const values = { ...part, partition, workers: knownOf(part.listeners) };
+    return PARTITIONS.row(values, undefined, part.lateMs > 5_000 && 'warning');
   });
-  return { columns: COLUMNS.partitions, rows, total: rows.length };
+  return PARTITIONS.all(rows);
+}
+
+/** Returns a number of workers; undefined if it is -1, which means unknown. */
+function knownOf(workers: number): number | undefined {
+  return workers < 0 ? undefined : workers;
 }
 
 function textOfRule(rule: { readonly cron?: string; readonly timeZone?: string; readonly everyMs?: number }): string {

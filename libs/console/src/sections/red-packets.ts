@@ -1,9 +1,10 @@
 import type { ActivityStatus, AuditResult, Grant, RedPacketPayouts, RedPacketService } from 'luanest/red-packet';
 import { CONSOLE, isIdOf } from '../../../internal/src';
-import type { Address, Column, Done, Listing, Row, Section, SectionFactory, Sentence, Target } from '../console.types';
+import type { Address, Done, Listing, Row, SectionFactory, Sentence, Story, Target } from '../console.types';
 import { activitySentences, auditSentence, stateSentence } from './red-packet-sentences';
-import { at, input, link, oneOf, refused, unknownAction, unknownAddress } from './support';
 import { say } from './sentences';
+import { input, link, nothing, one, oneOf, pageOf, refused, unknownAddress } from './support';
+import { facts, table } from './table';
 
 type DeadLetter = Awaited<ReturnType<RedPacketPayouts['deadLetters']>>['items'][number];
 
@@ -25,11 +26,11 @@ export const redPacketsSection: SectionFactory = (app, context) => {
   const activities = packets[CONSOLE]();
 
   const deadPage = async (id: string, limit: number, cursor: string | undefined): Promise<Listing> => {
-    const page = await payouts.deadLetters(id, {
-      limit: Math.min(limit, 500),
-      ...(cursor !== undefined && { cursor }),
-    });
-    return listDead(id, page.items, page.nextCursor);
+    const { items, nextCursor } = await payouts.deadLetters(id, pageOf({ limit, cursor }, 500));
+    return DEAD.page(
+      items.map((dead) => deadRow(id, dead)),
+      nextCursor,
+    );
   };
   /**
    * Returns a page of winners. Reads several pages of `records`, because such a page has grants of only one bucket and may be
@@ -39,19 +40,19 @@ export const redPacketsSection: SectionFactory = (app, context) => {
     const grants: Grant[] = [];
     let next = cursor;
     do {
-      const page = await packets.records(id, {
-        limit: Math.min(limit, 1_000),
-        ...(next !== undefined && { cursor: next }),
-      });
-      grants.push(...page.items);
-      next = page.nextCursor;
+      const { items, nextCursor } = await packets.records(id, pageOf({ limit, cursor: next }, 1_000));
+      grants.push(...items);
+      next = nextCursor;
     } while (grants.length < limit && next !== undefined);
-    return listWinners(id, grants, next);
+    return WINNERS.page(
+      grants.map((grant) => WINNERS.row({ ...grant, user: grant.userId }, [...ALL, id, 'winners', grant.userId])),
+      next,
+    );
   };
   const deadOf = async (id: string, deadId: string): Promise<DeadLetter | undefined> => {
     let cursor: string | undefined;
     for (let read = 0; read < MOST_DEAD; read += 500) {
-      const page = await payouts.deadLetters(id, { limit: 500, ...(cursor !== undefined && { cursor }) });
+      const page = await payouts.deadLetters(id, pageOf({ limit: 500, cursor }));
       const found = page.items.find((dead) => dead.id === deadId);
       if (found !== undefined || page.nextCursor === undefined) return found;
       cursor = page.nextCursor;
@@ -69,12 +70,19 @@ export const redPacketsSection: SectionFactory = (app, context) => {
     return changed ? { count: 1 } : refused(stateSentence({ ...before, state: state ?? before.state }));
   };
 
-  const story = async (id: string): ReturnType<Section['show']> => {
+  const story = async (id: string): Promise<Story | undefined> => {
     const [status, audit] = await Promise.all([packets.status(id), packets.audit(id)]);
     if (status === undefined || audit === undefined) return undefined;
     const lists = [
-      { name: 'buckets', listing: listBuckets(audit) },
-      ...(audit.ok ? [] : [{ name: 'problems', listing: listProblems(audit) }]),
+      { name: 'buckets', listing: BUCKETS.all(audit.buckets.map(bucketRow)) },
+      ...(audit.ok
+        ? []
+        : [
+            {
+              name: 'problems',
+              listing: PROBLEMS.all(audit.problems.map((problem) => PROBLEMS.row({ problem }, undefined, 'error'))),
+            },
+          ]),
       { name: 'winners', listing: await winnersPage(id, 20, undefined) },
       ...(status.deadLetters > 0 ? [{ name: 'dead-payouts', listing: await deadPage(id, 20, undefined) }] : []),
     ];
@@ -92,7 +100,7 @@ export const redPacketsSection: SectionFactory = (app, context) => {
     };
   };
 
-  const section: Section = {
+  return {
     name: 'red-packets',
     lists: [{ name: 'activities', filters: [] }],
     actions: [
@@ -122,7 +130,7 @@ export const redPacketsSection: SectionFactory = (app, context) => {
       const { items, nextCursor, total } = await activities.page(limit, cursor);
       const found = await Promise.all(items.map((each) => packets.status(each)));
       const rows = found.flatMap((status) => (status ? [activityRow(status)] : []));
-      return { columns: ACTIVITIES, rows, total, ...(nextCursor !== undefined && { nextCursor }) };
+      return { ...ACTIVITIES.page(rows, nextCursor), total };
     },
 
     async show(address) {
@@ -137,14 +145,11 @@ export const redPacketsSection: SectionFactory = (app, context) => {
       if (dead === undefined) return undefined;
       return {
         title: name,
-        facts: [
-          { name: 'activity', value: link([...ALL, id]) },
-          { name: 'payload', value: context.payload(dead.payload) },
-          { name: 'error', value: dead.error ?? null },
-          { name: 'attemptsMade', value: dead.attemptsMade },
-          { name: 'firstSeenAtMs', value: at(dead.firstSeenAtMs) },
-          { name: 'deadAtMs', value: at(dead.deadAtMs) },
-        ],
+        facts: facts('activity:link payload:payload error attemptsMade firstSeenAtMs:instant deadAtMs:instant', {
+          ...dead,
+          activity: link([...ALL, id]),
+          payload: context.payload(dead.payload),
+        }),
         sentences: [],
         actions: ['replay', 'drop'],
       };
@@ -174,19 +179,18 @@ export const redPacketsSection: SectionFactory = (app, context) => {
         const { id, deadId } = deadTarget(target);
         if (deadId !== undefined) {
           const found = await deadOf(id, deadId);
-          return { count: found ? 1 : 0, more: false, samples: found ? [deadId] : [] };
+          return found ? one(deadId) : nothing();
         }
         const [stats, page] = await Promise.all([payouts.stats(id), payouts.deadLetters(id, { limit: 10 })]);
         return { count: stats?.deadLetters ?? 0, more: false, samples: page.items.map((dead) => dead.id) };
       }
-      const id = activityIn(oneOf(target, action));
-      if (!['pause', 'resume', 'close'].includes(action)) return unknownAction('red-packets', section.actions, action);
+      const id = activityIn(oneOf(target));
       const status = (await packets.status(id)) ?? unknownAddress([...ALL, id]);
       const sentence: Sentence =
         action === 'close'
           ? say('activity-close-what-for', { packets: status.remainingPackets, cents: status.remainingCents })
           : stateSentence(status);
-      return { count: 1, more: false, samples: [id], sentence, expected: status.state };
+      return one(id, sentence, status.state);
     },
 
     async run(action, target, _input, expected) {
@@ -197,8 +201,7 @@ export const redPacketsSection: SectionFactory = (app, context) => {
         }
         return { count: await (deadId === undefined ? payouts.dropAll(id) : payouts.drop(id, [deadId])) };
       }
-      const id = activityIn(oneOf(target, action));
-      if (!['pause', 'resume', 'close'].includes(action)) return unknownAction('red-packets', section.actions, action);
+      const id = activityIn(oneOf(target));
       const status = (await packets.status(id)) ?? unknownAddress([...ALL, id]);
       if (expected !== undefined && expected !== status.state) {
         return refused(say('activity-changed', { state: status.state, expected }));
@@ -206,7 +209,6 @@ export const redPacketsSection: SectionFactory = (app, context) => {
       return act(action, id, status);
     },
   };
-  return section;
 };
 
 function activityIn(address: Address): string {
@@ -233,126 +235,68 @@ function paidOf({ grantedPackets, openPayouts, deadLetters }: ActivityStatus): n
   return Math.max(0, grantedPackets - openPayouts - deadLetters);
 }
 
-const ACTIVITIES: readonly Column[] = [
-  { name: 'activity', kind: 'link' },
-  { name: 'state' },
-  { name: 'totalCents', kind: 'number' },
-  { name: 'packets', kind: 'number' },
-  { name: 'remainingPackets', kind: 'number' },
-  { name: 'grantedPackets', kind: 'number' },
-  { name: 'paidPackets', kind: 'number' },
-  { name: 'openPayouts', kind: 'number' },
-  { name: 'deadPayouts', kind: 'number' },
-  { name: 'endsAtMs', kind: 'instant' },
-];
+const ACTIVITIES = table(
+  'activity:link state totalCents:number packets:number remainingPackets:number grantedPackets:number paidPackets:number openPayouts:number deadPayouts:number endsAtMs:instant',
+);
+const WINNERS = table('user:link packetId amountCents:number grantedAtMs:instant');
+const DEAD = table('payout:link user amountCents:number error attemptsMade:number deadAtMs:instant');
+const PROBLEMS = table('problem');
+const BUCKETS = table(
+  'bucket:number allottedPackets:number allottedCents:number poolPackets:number poolCents:number grantedPackets:number grantedCents:number refundedPackets:number refundedCents:number sentPackets:number sentCents:number receivedPackets:number receivedCents:number',
+);
 
 function activityRow(status: ActivityStatus): Row {
-  const { activityId, state, totalCents, packets, remainingPackets, grantedPackets } = status;
-  const address = [...ALL, activityId];
-  const cells = [
-    ...[link(address), state, totalCents, packets, remainingPackets, grantedPackets],
-    ...[paidOf(status), status.openPayouts, status.deadLetters, at(status.endsAtMs)],
-  ];
+  const { activityId: activity, deadLetters: deadPayouts } = status;
   const level = activitySentences(status).find((each) => each.level === 'error' || each.level === 'warning')?.level;
-  return { address, cells, ...(level !== undefined && { level }) };
+  return ACTIVITIES.row({ ...status, activity, deadPayouts, paidPackets: paidOf(status) }, [...ALL, activity], level);
 }
 
-function factsOf(status: ActivityStatus): { name: string; value: Row['cells'][number] }[] {
-  const { activityKey, state, settled } = status;
-  return [
-    { name: 'state', value: state },
-    ...(
-      [
-        ['totalCents', 'packets', 'remainingCents', 'remainingPackets', 'grantedCents', 'grantedPackets'],
-        ['refundedCents', 'refundedPackets', 'movingCents', 'movingPackets'],
-      ] as const
-    )
-      .flat()
-      .map((name) => ({ name, value: status[name] })),
-    { name: 'paidPackets', value: paidOf(status) },
-    { name: 'openPayouts', value: status.openPayouts },
-    { name: 'deadPayouts', value: status.deadLetters },
-    ...(['createdAtMs', 'startsAtMs', 'endsAtMs', 'expiresAtMs'] as const).map((name) => ({
-      name,
-      value: at(status[name]),
-    })),
-    { name: 'settled', value: settled },
-    { name: 'activityKey', value: activityKey },
-  ];
+function factsOf(status: ActivityStatus): Story['facts'] {
+  const money =
+    'state totalCents packets remainingCents remainingPackets grantedCents grantedPackets refundedCents refundedPackets movingCents movingPackets';
+  const payouts = 'paidPackets openPayouts deadPayouts';
+  const times = 'createdAtMs:instant startsAtMs:instant endsAtMs:instant expiresAtMs:instant settled activityKey';
+  const values = { ...status, paidPackets: paidOf(status), deadPayouts: status.deadLetters };
+  return [...facts(money, values), ...facts(payouts, values), ...facts(times, values)];
 }
 
-function listBuckets({ buckets }: AuditResult): Listing {
-  const parts = ['allotted', 'pool', 'granted', 'refunded', 'sent', 'received'] as const;
-  return {
-    columns: [
-      { name: 'bucket', kind: 'number' },
-      ...parts.flatMap((part): Column[] => [
-        { name: `${part}Packets`, kind: 'number' },
-        { name: `${part}Cents`, kind: 'number' },
-      ]),
-    ],
-    rows: buckets.map((books) => ({
-      cells: [books.bucket, ...parts.flatMap((part) => [books[part].packets, books[part].cents])],
-    })),
-    total: buckets.length,
-  };
-}
-
-function listProblems({ problems }: AuditResult): Listing {
-  const rows = problems.map((problem): Row => ({ cells: [problem], level: 'error' }));
-  return { columns: [{ name: 'problem' }], rows, total: rows.length };
-}
-
-function listWinners(id: string, grants: readonly Grant[], nextCursor: string | undefined): Listing {
-  return {
-    columns: [
-      { name: 'user', kind: 'link' },
-      { name: 'packetId' },
-      { name: 'amountCents', kind: 'number' },
-      { name: 'grantedAtMs', kind: 'instant' },
-    ],
-    rows: grants.map(({ userId, packetId, amountCents, grantedAtMs }) => {
-      const address = [...ALL, id, 'winners', userId];
-      return { address, cells: [link(address), packetId, amountCents, at(grantedAtMs)] };
-    }),
-    ...(nextCursor !== undefined && { nextCursor }),
-  };
+function bucketRow({ bucket, allotted, pool, granted, refunded, sent, received }: AuditResult['buckets'][number]): Row {
+  return BUCKETS.row({
+    ...{ bucket, allottedPackets: allotted.packets, allottedCents: allotted.cents },
+    ...{ poolPackets: pool.packets, poolCents: pool.cents },
+    ...{ grantedPackets: granted.packets, grantedCents: granted.cents },
+    ...{ refundedPackets: refunded.packets, refundedCents: refunded.cents },
+    ...{ sentPackets: sent.packets, sentCents: sent.cents },
+    ...{ receivedPackets: received.packets, receivedCents: received.cents },
+  });
 }
 
 function winnerStory(
   id: string,
   userId: string,
   packet: Awaited<ReturnType<RedPacketService['packetOf']>>,
-): Awaited<ReturnType<Section['show']>> {
-  if (packet === undefined) return undefined;
-  return {
-    title: userId,
-    facts: [
-      { name: 'activity', value: link([...ALL, id]) },
-      { name: 'packetId', value: packet.packetId },
-      { name: 'amountCents', value: packet.amountCents },
-      { name: 'grantedAtMs', value: at(packet.grantedAtMs) },
-    ],
-    sentences: [],
-    actions: [],
-  };
+): Story | undefined {
+  return (
+    packet && {
+      title: userId,
+      facts: facts('activity:link packetId amountCents grantedAtMs:instant', {
+        ...packet,
+        activity: link([...ALL, id]),
+      }),
+      sentences: [],
+      actions: [],
+    }
+  );
 }
 
-function listDead(id: string, dead: readonly DeadLetter[], nextCursor: string | undefined): Listing {
-  return {
-    columns: [
-      { name: 'payout', kind: 'link' },
-      { name: 'user' },
-      { name: 'amountCents', kind: 'number' },
-      { name: 'error' },
-      { name: 'attemptsMade', kind: 'number' },
-      { name: 'deadAtMs', kind: 'instant' },
-    ],
-    rows: dead.map(({ id: deadId, payload, error, attemptsMade, deadAtMs }): Row => {
-      const address = [...ALL, id, 'dead-payouts', deadId];
-      const paid = [payload?.userId ?? null, payload?.amountCents ?? null];
-      return { address, cells: [link(address), ...paid, error ?? null, attemptsMade, at(deadAtMs)], level: 'error' };
-    }),
-    ...(nextCursor !== undefined && { nextCursor }),
+function deadRow(activity: string, { id, payload, error, attemptsMade, deadAtMs }: DeadLetter): Row {
+  const values = {
+    payout: id,
+    user: payload?.userId,
+    amountCents: payload?.amountCents,
+    error,
+    attemptsMade,
+    deadAtMs,
   };
+  return DEAD.row(values, [...ALL, activity, 'dead-payouts', id], 'error');
 }

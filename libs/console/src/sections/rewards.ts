@@ -1,8 +1,9 @@
 import type { ReadRewardService, RefundResult } from 'luanest/read-reward';
 import { CONSOLE, isIdOf } from '../../../internal/src';
-import type { Done, Listing, Row, Section, SectionFactory, Sentence } from '../console.types';
-import { at, link, oneOf, refused, unknownAction, unknownAddress } from './support';
+import type { Address, Done, Listing, SectionFactory, Sentence } from '../console.types';
 import { say } from './sentences';
+import { link, one, oneOf, pageOf, refused, unknownAddress } from './support';
+import { facts, table } from './table';
 
 type RewardStatus = Awaited<ReturnType<ReadRewardService['status']>>[number];
 type Console = ReturnType<ReadRewardService[typeof CONSOLE]>;
@@ -22,7 +23,7 @@ export const rewardsSection: SectionFactory = (app) => {
   const rewards = service[CONSOLE]();
   const isRule = (name: string | undefined): name is string => rewards.rules().some((rule) => rule.name === name);
 
-  const section: Section = {
+  return {
     name: 'rewards',
     lists: [{ name: 'rules', filters: [] }],
     actions: [{ name: 'take-back', danger: true, on: 'one' }],
@@ -39,7 +40,7 @@ export const rewardsSection: SectionFactory = (app) => {
       if (list !== 'users' || !isIdOf(userId, MAX_ID) || !isRule(rule) || items !== 'items' || address.length !== 5) {
         return unknownAddress(address);
       }
-      const page = await rewards.items(rule, userId, { limit, ...(cursor !== undefined && { cursor }) });
+      const page = await rewards.items(rule, userId, pageOf({ limit, cursor }));
       return listItems([...USERS, userId, rule, 'items'], page);
     },
 
@@ -60,16 +61,9 @@ export const rewardsSection: SectionFactory = (app) => {
       if (address.length === 4) {
         const [all, page] = await Promise.all([service.status(userId), rewards.items(rule, userId, { limit: 50 })]);
         const row = all.find((each) => each.rule === rule) as RewardStatus;
-        const { points, used, remaining, resetsAtMs } = row;
         return {
           title: userId,
-          facts: [
-            { name: 'rule', value: rule },
-            { name: 'points', value: points },
-            { name: 'used', value: used },
-            { name: 'remaining', value: remaining },
-            { name: 'resetsAtMs', value: at(resetsAtMs) },
-          ],
+          facts: facts('rule points used remaining resetsAtMs:instant', row),
           sentences: [sentenceOf(row)],
           lists: [{ name: 'items', listing: listItems([...address, 'items'], page) }],
           actions: [],
@@ -79,11 +73,9 @@ export const rewardsSection: SectionFactory = (app) => {
       if (grant === undefined) return undefined;
       return {
         title: grant.itemId,
-        facts: [
-          { name: 'rule', value: grant.rule },
-          { name: 'user', value: { link: [...USERS, userId], text: userId } },
-          { name: 'grantId', value: String(grantId) },
-        ],
+        facts: facts('rule user:link grantId', {
+          ...{ rule: grant.rule, user: link([...USERS, userId]), grantId: String(grantId) },
+        }),
         sentences: [],
         actions: ['take-back'],
       };
@@ -98,22 +90,17 @@ export const rewardsSection: SectionFactory = (app) => {
       return [{ address: [...USERS, id], kind: 'user', title: id, sentence }];
     },
 
-    preview(action, target) {
-      if (action !== 'take-back') return unknownAction('rewards', section.actions, action);
-      const address = oneOf(target, action);
-      const { itemId } = grantOf(rewards, address) ?? unknownAddress(address);
-      const sentence: Sentence = rewards.ledger ? say('take-back-in-ledger') : say('take-back-by-hand');
-      return Promise.resolve({ count: 1, more: false, samples: [itemId], sentence });
+    preview(_action, target) {
+      const { itemId } = grantOf(rewards, oneOf(target)) ?? unknownAddress(oneOf(target));
+      return Promise.resolve(one(itemId, rewards.ledger ? say('take-back-in-ledger') : say('take-back-by-hand')));
     },
 
-    async run(action, target) {
-      if (action !== 'take-back') return unknownAction('rewards', section.actions, action);
-      const address = oneOf(target, action);
+    async run(_action, target) {
+      const address = oneOf(target);
       if (grantOf(rewards, address) === undefined) return unknownAddress(address);
       return doneOf(await service.refund(address[5] as string));
     },
   };
-  return section;
 };
 
 /**
@@ -138,54 +125,22 @@ function sentenceOf({ rule, points, used, remaining, resetsAtMs }: RewardStatus)
   return remaining === 0 ? say('reward-capped', values) : say('reward-open', values);
 }
 
+const RULE_ROWS = table('rule period timeZone limit:number pointsPerItem:number capPoints:number dedupe');
+const STATUS = table('rule:link points:number used:number remaining:number resetsAtMs:instant');
+const ITEMS = table('item:link points:number');
+
 function listRules(rewards: Console): Listing {
-  const rows = rewards.rules().map(({ name, limit, pointsPerItem, capPoints, period, timeZone, dedupe }): Row => {
-    return { cells: [name, period, timeZone, limit, pointsPerItem, capPoints > 0 ? capPoints : null, dedupe] };
+  const rows = rewards.rules().map(({ name, capPoints, ...rule }) => {
+    return RULE_ROWS.row({ ...rule, rule: name, capPoints: capPoints > 0 ? capPoints : undefined });
   });
-  return {
-    columns: [
-      { name: 'rule' },
-      { name: 'period' },
-      { name: 'timeZone' },
-      { name: 'limit', kind: 'number' },
-      { name: 'pointsPerItem', kind: 'number' },
-      { name: 'capPoints', kind: 'number' },
-      { name: 'dedupe' },
-    ],
-    rows,
-    total: rows.length,
-  };
+  return RULE_ROWS.all(rows);
 }
 
 function listStatus(userId: string, all: readonly RewardStatus[]): Listing {
-  const rows = all.map(({ rule, points, used, remaining, resetsAtMs }): Row => {
-    const address = [...USERS, userId, rule];
-    return { address, cells: [link(address), points, used, remaining, at(resetsAtMs)] };
-  });
-  return {
-    columns: [
-      { name: 'rule', kind: 'link' },
-      { name: 'points', kind: 'number' },
-      { name: 'used', kind: 'number' },
-      { name: 'remaining', kind: 'number' },
-      { name: 'resetsAtMs', kind: 'instant' },
-    ],
-    rows,
-    total: rows.length,
-  };
+  return STATUS.all(all.map((row) => STATUS.row(row, [...USERS, userId, row.rule])));
 }
 
-function listItems(address: readonly string[], page: Awaited<ReturnType<Console['items']>>): Listing {
-  const { items, nextCursor } = page;
-  return {
-    columns: [
-      { name: 'item', kind: 'link' },
-      { name: 'points', kind: 'number' },
-    ],
-    rows: items.map(({ itemId, points, grantId }): Row => {
-      const own = [...address, grantId];
-      return { address: own, cells: [{ link: own, text: itemId }, points] };
-    }),
-    ...(nextCursor !== undefined && { nextCursor }),
-  };
+function listItems(address: Address, { items, nextCursor }: Awaited<ReturnType<Console['items']>>): Listing {
+  const rows = items.map(({ itemId, points, grantId }) => ITEMS.row({ item: itemId, points }, [...address, grantId]));
+  return ITEMS.page(rows, nextCursor);
 }

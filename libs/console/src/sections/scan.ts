@@ -1,6 +1,7 @@
 import { CONSOLE, messageOf, NotSentError, SetupError } from '../../../internal/src';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import type { ListQuery } from '../console.types';
+import type { ListQuery, Sentence } from '../console.types';
+import { say } from './sentences';
 
 /** A master of Redis, as ScriptRegistry passes it to the console. */
 export type Master = ReturnType<ReturnType<ScriptRegistry[typeof CONSOLE]>['nodes']>[number];
@@ -109,4 +110,9 @@ export function taggedKeys(
     pattern: `${globOf(start)}*${end}`,
     tagOf: (key) => unescaped(key.slice(start.length, -end.length)),
   };
+}
+
+/** Returns a sentence if a page of a scan is not full although more pages follow; otherwise an empty list. */
+export function scanSentences(rows: readonly unknown[], nextCursor: string | undefined, limit: number): Sentence[] {
+  return nextCursor === undefined || rows.length >= limit ? [] : [say('scan-goes-on')];
 }

@@ -1,25 +1,22 @@
-import type { Action, Address, Done, Preview, Section, Sentence, Target } from '../console.types';
+import type { Address, Done, Preview, Section, Sentence, Target } from '../console.types';
 import { parseFilter } from './filters';
 import { sumOf, type Stream, type Streams } from './stream-sentences';
-import { input, refused, unknownAction, unknownAddress } from './support';
 import { say } from './sentences';
+import { input, nothing, one, refused, unknownAddress } from './support';
 
 /** Maximum number of ids that the preview of an action on all dead letters shows. */
 const MOST_SAMPLES = 5;
 
 /** Returns the functions that preview and run the actions on streams. */
-export function streamActions(streams: Streams, actions: readonly Action[]): Pick<Section, 'preview' | 'run'> {
+export function streamActions(streams: Streams): Pick<Section, 'preview' | 'run'> {
   return {
     async preview(action, target) {
-      check(actions, action, target);
       if (!('address' in target)) return previewAll(streams, ...(await groupIn(streams, action, target)));
       const { stream, group, id } = await subjectOf(streams, action, target.address);
-      if (id === undefined) return { count: 1, more: false, samples: [group] };
-      if (!(await isDead(stream, group, id))) return { count: 0, more: false, samples: [], sentence: gone(id) };
-      return { count: 1, more: false, samples: [id], expected: id };
+      if (id === undefined) return one(group);
+      return (await isDead(stream, group, id)) ? one(id, undefined, id) : nothing(gone(id));
     },
     async run(action, target): Promise<Done> {
-      check(actions, action, target);
       if (!('address' in target)) {
         const [stream, group] = await groupIn(streams, action, target);
         const { dead } = streams;
@@ -34,13 +31,6 @@ export function streamActions(streams: Streams, actions: readonly Action[]): Pic
       return count === 1 ? { count } : refused(gone(id));
     },
   };
-}
-
-function check(actions: readonly Action[], action: string, target: Target): void {
-  const known = actions.find(({ name }) => name === action) ?? unknownAction('streams', actions, action);
-  if (known.on === 'one' && !('address' in target)) {
-    throw input.error(`The action ${action} is for one group, not for all of a list. Give its address.`);
-  }
 }
 
 /**

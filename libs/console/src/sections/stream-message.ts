@@ -1,9 +1,9 @@
-import type { Match, Row, SectionContext, Story } from '../console.types';
-import { columns } from './columns';
+import type { Match, SectionContext, Story } from '../console.types';
 import { addressOfGroup, sentenceOfMessage, type Stream } from './stream-sentences';
-import { at, link, parsed } from './support';
+import { link, parsed } from './support';
+import { facts, table } from './table';
 
-const COLUMNS = columns('group:link state consumer attemptsMade:number dueAtMs:instant leaseEndsAtMs:instant error');
+const GROUPS = table('group:link state consumer attemptsMade:number dueAtMs:instant leaseEndsAtMs:instant error');
 
 /** Returns the message with this id as the result of a search; an empty list if the stream does not have it. */
 export async function messageIn(stream: Stream, id: string): Promise<Match[]> {
@@ -30,21 +30,24 @@ export async function storyOfMessage(
   const first = found[0];
   if (first === undefined) return undefined;
   const { payload, key, operationId } = contentOf(first.fields, stream.isForeign);
-  const rows = all.map((one): Row => {
-    const cells = [link(addressOfGroup(stream.name, one.group)), one.state || 'gone', one.consumer || null];
-    return { cells: [...cells, one.attempts, at(one.dueAtMs), at(one.leaseEndsAtMs), one.error || null] };
+  const rows = all.map((each) => {
+    const { group, state, attempts } = each;
+    const values = {
+      ...each,
+      group: link(addressOfGroup(stream.name, group)),
+      state: state || 'gone',
+      attemptsMade: attempts,
+    };
+    return GROUPS.row(values);
   });
   return {
     title: id,
-    facts: [
-      { name: 'stream', value: link(['streams', 'streams', stream.name]) },
-      { name: 'key', value: key || null },
-      { name: 'operationId', value: operationId || null },
-      { name: 'addedAtMs', value: at(Number.parseInt(id.slice(id.indexOf(':') + 1), 10)) },
-      { name: 'payload', value: context.payload(payload) },
-    ],
+    facts: facts('stream:link key operationId addedAtMs:instant payload:payload', {
+      ...{ stream: link(['streams', 'streams', stream.name]), key, operationId, payload: context.payload(payload) },
+      addedAtMs: Number.parseInt(id.slice(id.indexOf(':') + 1), 10),
+    }),
     sentences: all.map((one) => sentenceOfMessage(stream.name, one, stream.pausedNames.includes(one.group))),
-    lists: [{ name: 'groups', listing: { columns: COLUMNS, rows } }],
+    lists: [{ name: 'groups', listing: GROUPS.page(rows) }],
     actions: ofGroup === undefined ? [] : ['replay', 'drop'],
   };
 }

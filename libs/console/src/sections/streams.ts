@@ -1,25 +1,14 @@
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { CONSOLE } from '../../../internal/src';
-import type {
-  Action,
-  Column,
-  Listing,
-  Match,
-  Row,
-  Section,
-  SectionFactory,
-  Sentence,
-  Story,
-  Value,
-} from '../console.types';
-import { columns } from './columns';
+import type { Action, Listing, Match, Row, SectionFactory, Sentence, Story } from '../console.types';
 import { parseFilter } from './filters';
-import { MOST_OF_SEARCH, scanPage, taggedKeys } from './scan';
+import { MOST_OF_SEARCH, scanPage, scanSentences, taggedKeys } from './scan';
 import { streamActions } from './stream-actions';
 import { messageIn, storyOfMessage } from './stream-message';
 import { addressOfGroup, sentencesOfGroup, sumOf, type Stats, type Stream } from './stream-sentences';
-import { at, lasts, link, scanSentences, unknownAddress } from './support';
 import { say } from './sentences';
+import { link, pageOf, unknownAddress } from './support';
+import { facts, table, type Table } from './table';
 
 const ACTIONS: readonly Action[] = [
   { name: 'replay', danger: false, on: 'both', lists: ['dead'] },
@@ -28,19 +17,17 @@ const ACTIONS: readonly Action[] = [
   { name: 'resume', danger: false, on: 'one' },
 ];
 
-const COLUMNS = {
-  streams: columns(
-    'stream:link partitions:number groups:number length:number lag:number pending:number dead:number oldestMs:duration',
-  ),
-  groups: columns(
-    'group:link stream lag:number pending:number due:number parked:number dead:number oldestMs:duration paused',
-  ),
-  dead: columns('id:link stream group error attemptsMade:number deadAtMs:instant key payload:payload'),
-  partitions: columns(
-    'partition:number length:number lag:number pending:number due:number parked:number dead:number oldestMs:duration',
-  ),
-  consumers: columns('consumer partition:number pending:number leaseEndsAtMs:instant'),
-} as const;
+const STREAMS = table(
+  'stream:link partitions:number groups:number length:number lag:number pending:number dead:number oldestMs:duration',
+);
+const GROUPS = table(
+  'group:link stream lag:number pending:number due:number parked:number dead:number oldestMs:duration paused',
+);
+const DEAD = table('id:link stream group error attemptsMade:number deadAtMs:instant key payload:payload');
+const PARTITIONS = table(
+  'partition:number length:number lag:number pending:number due:number parked:number dead:number oldestMs:duration',
+);
+const CONSUMERS = table('consumer partition:number pending:number leaseEndsAtMs:instant');
 
 /** Maximum number of streams in the summary; of groups of a stream; of dead letters that the details of a group show. */
 const [MOST_STREAMS, MOST_GROUPS, MOST_DEAD] = [100, 50, 20];
@@ -66,7 +53,7 @@ export const streamsSection: SectionFactory = (app, context) => {
   const { registry } = streams;
   const { pattern, tagOf } = taggedKeys(registry, 'stream-consumer', 'config');
 
-  const section: Section = {
+  return {
     name: 'streams',
     lists: [
       { name: 'streams', filters: [] },
@@ -98,13 +85,13 @@ export const streamsSection: SectionFactory = (app, context) => {
       const [, list = '', ...names] = address;
       if (list === 'groups' && names.length === 3) return partOf(names as [string, string, string], cursor, limit);
       if (names.length > 0) return unknownAddress(address);
-      if (list === 'streams') return pageOf(COLUMNS.streams, cursor, limit, streamRow);
+      if (list === 'streams') return pageOfStreams(STREAMS, cursor, limit, streamRow);
       const { stream, group } = parseFilter(filter, list === 'dead' ? ['stream:', 'group:'] : ['stream:']);
       if (list === 'dead') return deadPage(stream, group, cursor, limit);
       if (list !== 'groups') return unknownAddress(address);
-      if (stream === undefined) return pageOf(COLUMNS.groups, cursor, limit, groupRows);
+      if (stream === undefined) return pageOfStreams(GROUPS, cursor, limit, groupRows);
       const [one] = await opened([stream]);
-      return { columns: COLUMNS.groups, rows: one ? await groupRows(one) : [] };
+      return GROUPS.page(one ? await groupRows(one) : []);
     },
 
     async show(address) {
@@ -129,10 +116,8 @@ export const streamsSection: SectionFactory = (app, context) => {
       return stream ? [{ address: ['streams', 'streams', id], kind: 'stream', title: id }] : [];
     },
 
-    ...streamActions(streams, ACTIONS),
+    ...streamActions(streams),
   };
-  return section;
-
   async function opened(names: readonly string[]): Promise<Stream[]> {
     const found = await Promise.all(names.map((name) => streams.open(name)));
     return found.filter((stream) => stream !== undefined);
@@ -163,8 +148,8 @@ export const streamsSection: SectionFactory = (app, context) => {
    * Returns a page of streams. First come the streams that this process uses, by name. A scan finds the others. The cursor is
    * `+<name>` after a stream that this process uses, and otherwise the cursor of the scan.
    */
-  async function pageOf(
-    of: readonly Column[],
+  async function pageOfStreams(
+    of: Pick<Table<''>, 'page'>,
     cursor: string | undefined,
     limit: number,
     rowsOf: (stream: Stream) => Promise<readonly Row[]>,
@@ -175,38 +160,34 @@ export const streamsSection: SectionFactory = (app, context) => {
     const names = isKnown && from >= 0 ? known.slice(from, from + limit) : [];
     const rows = (await Promise.all((await opened(names)).map(rowsOf))).flat();
     const last = names.at(-1);
-    if (last !== undefined && last !== known.at(-1)) return { columns: of, rows, nextCursor: `+${last}` };
+    if (last !== undefined && last !== known.at(-1)) return of.page(rows, `+${last}`);
     const left = limit - names.length;
-    if (left <= 0) return { columns: of, rows, nextCursor: `+${last ?? ''}` };
+    if (left <= 0) return of.page(rows, `+${last ?? ''}`);
     const page = { limit: left, ...(!isKnown && { cursor }) };
     const { items, nextCursor } = await scanPage(registry, pattern, page, async (keys) => {
       const others = keys.map(tagOf).filter((name) => !streams.known.includes(name));
       return (await opened(others)).map((stream) => rowsOf(stream));
     });
     rows.push(...(await Promise.all(items)).flat());
-    const next = nextCursor === undefined ? {} : { nextCursor };
-    return { columns: of, rows, ...next, sentences: scanSentences({ rows, ...next }, limit) };
+    return { ...of.page(rows, nextCursor), sentences: scanSentences(rows, nextCursor, limit) };
   }
 
   async function streamRow(stream: Stream): Promise<Row[]> {
     const groups = await groupsOf(stream);
     const total = sumOf(groups.map(({ stats }) => stats));
-    const length = groups[0]?.stats.length ?? null;
-    const address = ['streams', 'streams', stream.name];
-    const { lag, pending, dead, oldestMs } = total;
-    const counts = [(await stream.all()).length, groups.length, length, lag, pending, dead, age(oldestMs)];
-    const isWell = dead === 0 && groups.every(({ paused }) => !paused);
-    return [{ address, cells: [link(address), ...counts], ...(!isWell && { level: 'warning' as const }) }];
+    const length = groups[0]?.stats.length;
+    const counts = { ...total, length, oldestMs: age(total.oldestMs), groups: groups.length };
+    const isWell = total.dead === 0 && groups.every(({ paused }) => !paused);
+    const values = { ...counts, stream: stream.name, partitions: (await stream.all()).length };
+    return [STREAMS.row(values, ['streams', 'streams', stream.name], !isWell && 'warning')];
   }
 
   async function groupRows(stream: Stream): Promise<Row[]> {
     const groups = await groupsOf(stream);
     return groups.map(({ group, stats, paused }) => {
-      const address = addressOfGroup(stream.name, group);
-      const { lag, pending, due, parked, dead, oldestMs } = stats;
-      const level = sentencesOfGroup(stream.name, group, stats, paused, -1)[0]?.level ?? 'ok';
-      const cells = [link(address), stream.name, lag, pending, due, parked, dead, age(oldestMs), paused];
-      return { address, cells, ...(level !== 'ok' && { level }) };
+      const level = sentencesOfGroup(stream.name, group, stats, paused, -1)[0]?.level;
+      const values = { ...stats, group, stream: stream.name, oldestMs: age(stats.oldestMs), paused };
+      return GROUPS.row(values, addressOfGroup(stream.name, group), level);
     });
   }
 
@@ -218,7 +199,7 @@ export const streamsSection: SectionFactory = (app, context) => {
     limit: number,
   ): Promise<Listing> {
     const { names, areAll } = ofStream === undefined ? await allNames() : { names: [ofStream], areAll: true };
-    const list = { columns: COLUMNS.dead, ...(!areAll && { sentences: [IN_PART] }) };
+    const list = { columns: DEAD.columns, ...(!areAll && { sentences: [IN_PART] }) };
     const [atStream, atGroup, at0] = cursor?.split(' ') ?? [];
     const rows: Row[] = [];
     const left = names.filter((name) => atStream === undefined || name >= atStream);
@@ -249,14 +230,16 @@ export const streamsSection: SectionFactory = (app, context) => {
   }
 
   async function deadRows(stream: Stream, group: string, cursor: string | undefined, limit: number) {
-    const page = { limit, ...(cursor !== undefined && cursor !== '' && { cursor }) };
-    const { items, nextCursor } = await streams.dead.page(stream, group, page);
-    const rows = items.map(({ id, error, attemptsMade, deadAtMs, key, payload }): Row => {
-      const address = ['streams', 'dead', stream.name, group, id];
-      const of = [stream.name, group, error, attemptsMade, at(deadAtMs), key ?? null];
-      return { address, cells: [link(address), ...of, context.payload(payload)] };
+    const { items, nextCursor } = await streams.dead.page(
+      stream,
+      group,
+      pageOf({ limit, cursor: cursor === '' ? undefined : cursor }),
+    );
+    const rows = items.map((dead) => {
+      const values = { ...dead, stream: stream.name, group, payload: context.payload(dead.payload) };
+      return DEAD.row(values, ['streams', 'dead', stream.name, group, dead.id]);
     });
-    return { columns: COLUMNS.dead, rows, ...(nextCursor !== undefined && { nextCursor }) };
+    return DEAD.page(rows, nextCursor);
   }
 
   /** Returns a list that belongs to a group: its dead letters, partitions or consumers. */
@@ -271,25 +254,27 @@ export const streamsSection: SectionFactory = (app, context) => {
   async function consumersOf(stream: Stream, group: string): Promise<Listing> {
     const parts = await stream.consumersOf(group);
     const rows = parts.flatMap(({ consumers, nowMs }, partition) =>
-      consumers.map(({ name, pending, leaseEndsAtMs }): Row => {
+      consumers.map(({ name: consumer, pending, leaseEndsAtMs }) => {
         const isLost = leaseEndsAtMs <= nowMs;
-        return { cells: [name, partition, pending, at(leaseEndsAtMs)], ...(isLost && { level: 'warning' as const }) };
+        return CONSUMERS.row({ consumer, partition, pending, leaseEndsAtMs }, undefined, isLost && 'warning');
       }),
     );
-    return { columns: COLUMNS.consumers, rows };
+    return CONSUMERS.page(rows);
   }
 
   async function storyOfStream(stream: Stream): Promise<Story> {
     const groups = await groupsOf(stream);
     return {
       title: stream.name,
-      facts: [
-        { name: 'partitions', value: (await stream.all()).length },
-        { name: 'length', value: groups[0]?.stats.length ?? null },
-        { name: 'ofOtherProgram', value: stream.isForeign },
-      ],
+      facts: facts('partitions length ofOtherProgram', {
+        ...{
+          partitions: (await stream.all()).length,
+          length: groups[0]?.stats.length,
+          ofOtherProgram: stream.isForeign,
+        },
+      }),
       sentences: groups.flatMap(({ group, stats, paused }) => sentencesOfGroup(stream.name, group, stats, paused, -1)),
-      lists: [{ name: 'groups', listing: { columns: COLUMNS.groups, rows: await groupRows(stream) } }],
+      lists: [{ name: 'groups', listing: GROUPS.page(await groupRows(stream)) }],
       actions: [],
     };
   }
@@ -302,23 +287,18 @@ export const streamsSection: SectionFactory = (app, context) => {
       stream.consumersOf(group),
       deadRows(stream, group, undefined, MOST_DEAD),
     ]);
-    const { length, lag, pending, due, parked, oldestMs, sessions } = stats;
-    const listeners = Math.min(...of.map((one) => one.listeners));
+    const listeners = Math.min(...of.map((each) => each.listeners));
+    const values = {
+      ...stats,
+      stream: link(['streams', 'streams', stream.name]),
+      paused,
+      oldestMs: age(stats.oldestMs),
+    };
     return {
       title: group,
-      facts: [
-        { name: 'stream', value: link(['streams', 'streams', stream.name]) },
-        { name: 'paused', value: paused },
-        { name: 'length', value: length },
-        { name: 'lag', value: lag },
-        { name: 'pending', value: pending },
-        { name: 'due', value: due },
-        { name: 'parked', value: parked },
-        { name: 'dead', value: stats.dead },
-        { name: 'oldestMs', value: age(oldestMs) },
-        { name: 'leases', value: sessions },
-        { name: 'processes', value: listeners < 0 ? null : listeners },
-      ],
+      facts: facts('stream:link paused length lag pending due parked dead oldestMs:duration leases processes', {
+        ...{ ...values, leases: stats.sessions, processes: listeners < 0 ? undefined : listeners },
+      }),
       sentences: sentencesOfGroup(stream.name, group, stats, paused, listeners),
       lists: [
         { name: 'partitions', listing: partitionsOf(parts) },
@@ -333,10 +313,9 @@ export const streamsSection: SectionFactory = (app, context) => {
 const IN_PART: Sentence = say('streams-searched-in-part');
 
 function partitionsOf(parts: readonly Stats[]): Listing {
-  const rows = parts.map(({ length, lag, pending, due, parked, dead, oldestMs }, index): Row => {
-    return { cells: [index, length, lag, pending, due, parked, dead, age(oldestMs)] };
-  });
-  return { columns: COLUMNS.partitions, rows, total: rows.length };
+  return PARTITIONS.all(
+    parts.map((part, partition) => PARTITIONS.row({ ...part, partition, oldestMs: age(part.oldestMs) })),
+  );
 }
 
 /** Returns the cursor of the page of dead letters that begins with `row`. */
@@ -344,6 +323,6 @@ function cursorBefore({ start, rows }: { readonly start: string; readonly rows: 
   return `${start}${rows[rows.indexOf(row) - 1]?.address?.at(-1) ?? ''}`;
 }
 
-function age(ms: number): Value {
-  return ms < 0 ? null : lasts(ms);
+function age(ms: number): number | undefined {
+  return ms < 0 ? undefined : ms;
 }

@@ -1,16 +1,41 @@
 import { Checks, InvalidInputError, shown } from '../../../internal/src';
-import type { Action, Address, Done, Listing, Sentence, Target, Value } from '../console.types';
-import { say } from './sentences';
+import type { Address, Done, ListQuery, Preview, Section, Sentence, Target, Value } from '../console.types';
 
 export const input = new Checks('Console', (message) => new InvalidInputError(message));
 
 /** Values that the user gave for an action, by name. */
 export type Input = Readonly<Record<string, string | number>>;
 
-/** Returns the address of the one item that an action is for. @throws InvalidInputError if the target is a list */
-export function oneOf(target: Target, action: string): Address {
-  if ('address' in target) return target.address;
-  throw input.error(`The action ${action} is for one thing, not for all of a list. Give its address.`);
+/**
+ * Returns a section that refuses actions that it does not have, and lists as targets of actions on one thing. So sections do not check
+ * this themselves.
+ */
+export function checked(section: Section): Section {
+  const check = (action: string, target: Target): void => {
+    const known = section.actions.find(({ name }) => name === action);
+    if (known === undefined) {
+      const names = section.actions.map(({ name }) => name).join(', ') || 'none';
+      throw input.error(`The section ${section.name} has no action ${shown(action)}. Known: ${names}.`);
+    }
+    if (known.on !== 'one' || 'address' in target) return;
+    throw input.error(`The action ${action} is for one thing, not for all of a list. Give its address.`);
+  };
+  return {
+    ...section,
+    preview: async (action, target, given) => {
+      check(action, target);
+      return section.preview(action, target, given);
+    },
+    run: async (action, target, given, expected) => {
+      check(action, target);
+      return section.run(action, target, given, expected);
+    },
+  };
+}
+
+/** Returns the address of the target of an action on one thing. */
+export function oneOf(target: Target): Address {
+  return (target as { readonly address: Address }).address;
 }
 
 /** Always throws. @throws InvalidInputError that names the address */
@@ -18,20 +43,9 @@ export function unknownAddress(address: Address): never {
   throw input.error(`The console has nothing at ${shown(address.join('/'))}.`);
 }
 
-/** Always throws. @throws InvalidInputError that names the actions of the section */
-export function unknownAction(section: string, actions: readonly Action[], action: string): never {
-  const known = actions.map(({ name }) => name).join(', ') || 'none';
-  throw input.error(`The section ${section} has no action ${shown(action)}. Known: ${known}.`);
-}
-
-/** Returns an instant as a value of the page; null if `ms` is undefined, null or 0. */
-export function at(ms: number | null | undefined): Value {
-  return ms === undefined || ms === null || ms === 0 ? null : { atMs: ms };
-}
-
-/** Returns a duration as a value of the page; null if `ms` is undefined. */
-export function lasts(ms: number | undefined): Value {
-  return ms === undefined ? null : { ms };
+/** Returns the options of a page of a lib. @param most longest page of the lib */
+export function pageOf({ limit, cursor }: Pick<ListQuery, 'limit' | 'cursor'>, most = Infinity) {
+  return { limit: Math.min(limit, most), ...(cursor !== undefined && { cursor }) };
 }
 
 export function link(address: Address): Value {
@@ -47,13 +61,18 @@ export function parsed(text: string): unknown {
   }
 }
 
+/** Returns the preview of an action on one thing. */
+export function one(sample: string, sentence?: Sentence, expected?: string): Preview {
+  const more = { ...(sentence && { sentence }), ...(expected !== undefined && { expected }) };
+  return { count: 1, more: false, samples: [sample], ...more };
+}
+
+/** Returns the preview of an action that would change nothing. `sentence` has the reason. */
+export function nothing(sentence?: Sentence): Preview {
+  return { count: 0, more: false, samples: [], ...(sentence && { sentence }) };
+}
+
 /** Returns the result of an action that changed nothing. `sentence` has the reason. */
 export function refused(sentence: Sentence): Done {
   return { count: 0, refused: sentence };
-}
-
-/** Returns a sentence if a page of a scan is not full although more pages follow; otherwise an empty list. */
-export function scanSentences({ rows, nextCursor }: Pick<Listing, 'rows' | 'nextCursor'>, limit: number): Sentence[] {
-  if (nextCursor === undefined || rows.length >= limit) return [];
-  return [say('scan-goes-on')];
 }
