@@ -43,6 +43,7 @@ const LISTED = [
           'production',
           'cli',
           'monitoring',
+          'console',
           'redis-down',
           'errors',
           'cluster-and-sentinel',

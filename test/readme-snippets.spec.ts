@@ -24,6 +24,7 @@ describe('snippets of the documents', () => {
       'docs/README.md',
       'docs/cli.md',
       'docs/comparison.md',
+      'docs/console.md',
       'docs/cli.md',
       'docs/queues.md',
       'docs/sizes.md',

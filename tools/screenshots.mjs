@@ -1,6 +1,7 @@
 // @ts-check
-// npm run screenshots: runs a red-packet rain in three processes of the built app, and takes the pictures for the README.
-import { spawn } from 'node:child_process';
+// npm run screenshots: takes the pictures for the guides. Runs a red-packet rain in three processes of the built app, and then the test
+// of the console's screens, which saves what it looks at. One picture is in Chinese: install a font for it, such as fonts-wqy-microhei.
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -101,3 +102,11 @@ try {
   await apps.stop();
   rmSync(dataDir, { recursive: true });
 }
+
+const jest = join(ROOT, 'node_modules/jest/bin/jest.js');
+const { status } = spawnSync(process.execPath, [jest, '-w', '1', 'libs/console/test/screens.slow.spec.ts'], {
+  cwd: ROOT,
+  env: { ...process.env, LUANEST_LONG: '1', LUANEST_PICTURES: join(ROOT, 'docs') },
+  stdio: 'inherit',
+});
+process.exitCode = status ?? 1;

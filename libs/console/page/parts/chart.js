@@ -27,7 +27,7 @@ export function Chart({ series, minutes, endMs }) {
   const marks = [0, 0.25, 0.5, 0.75, 1].map((part) => label(times[Math.round(part * last)] ?? 0));
   return html`<div class="chart box">
     <div class="row between">
-      <b class="text">${nameOf(series.name)}</b>
+      <b class="text">${[...new Set([series.section, series.name])].map(nameOf).join(' / ')}</b>
       <span class="row legend">
         ${lines.map(
           ({ name, total, line }, index) =>

@@ -51,7 +51,7 @@ export function Val({ value, wide = false }) {
 
 /** A value that has only a name, whose end is its unit. @param {{ name: string, value: string | number }} props */
 export function NamedValue({ name, value }) {
-  if (typeof value !== 'number') return html`<b class="text">${value}</b>`;
+  if (typeof value !== 'number') return html`<b class="text">${name === 'state' ? stateOf(value) : value}</b>`;
   if (/AtMs$/i.test(name)) return html`<${Instant} atMs=${value} />`;
   const write = name.endsWith('Ms') ? duration : name.endsWith('Bytes') ? bytes : count;
   return html`<b class="num">${write(value)}</b>`;

@@ -5,7 +5,7 @@ import { useLoad } from '../hooks.js';
 import { Chart } from '../parts/chart.js';
 import { Empty, Outcome } from '../parts/table.js';
 import { hashOf } from '../route.js';
-import { nameOf, t } from '../words.js';
+import { t } from '../words.js';
 
 const SPANS = /** @type {const} */ ([60, 360, 1_440, 10_080]);
 
@@ -14,7 +14,6 @@ export function HistoryScreen({ route }) {
   const minutes = SPANS.find((each) => String(each) === route.query.minutes) ?? 1_440;
   const loaded = useLoad(`history ${minutes}`, (signal) => api.history(minutes, signal));
   const series = loaded.value?.series ?? [];
-  const sections = [...new Set(series.map(({ section }) => section))];
   // A new second is not a new picture.
   const endMs = Math.floor(loaded.atMs / 60_000) * 60_000;
   return html`<header class="row between">
@@ -25,13 +24,7 @@ export function HistoryScreen({ route }) {
     </header>
     <${Outcome} loaded=${loaded} />
     ${loaded.value && series.length === 0 && html`<${Empty} title=${t('emptyHistory')} hint=${t('emptyHistoryHint')} />`}
-    ${sections.map(
-      (section) =>
-        html`<section key=${section}>
-          <h2>${nameOf(section)}</h2>
-          <div class="cards">
-            ${series.filter((each) => each.section === section).map((each) => html`<${Chart} key=${each.name} series=${each} minutes=${minutes} endMs=${endMs} />`)}
-          </div>
-        </section>`,
-    )}`;
+    <div class="cards">
+      ${series.map((each) => html`<${Chart} key=${each.section + each.name} series=${each} minutes=${minutes} endMs=${endMs} />`)}
+    </div>`;
 }

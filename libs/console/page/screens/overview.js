@@ -25,17 +25,21 @@ function Card({ section, quiet }) {
   return html`<section class="card box">
     <h2><${Dot} level=${levelOf(section)} /> <a href=${hashOf([name])}>${nameOf(name)}</a></h2>
     ${failed !== undefined && html`<p class="error text" role="alert">${t('sectionFailed')} <code>${failed}</code></p>`}
-    <dl class="numbers">
-      ${summary?.figures.map(
-        ({ name: figure, value, address }) =>
-          html`<div key=${figure}>
-            <dt>${nameOf(figure)}</dt>
-            <dd>
-              ${address ? html`<a href=${hashOf(address)}><${Val} value=${value} /></a>` : html`<${Val} value=${value} />`}
-            </dd>
-          </div>`,
-      )}
-    </dl>
+    ${
+      summary &&
+      summary.figures.length > 0 &&
+      html`<dl class="numbers">
+        ${summary.figures.map(
+          ({ name: figure, value, address }) =>
+            html`<div key=${figure}>
+              <dt>${nameOf(figure)}</dt>
+              <dd>
+                ${address ? html`<a href=${hashOf(address)}><${Val} value=${value} /></a>` : html`<${Val} value=${value} />`}
+              </dd>
+            </div>`,
+        )}
+      </dl>`
+    }
     ${calm.slice(0, 2).map((sentence) => html`<${Sentence} key=${sentence.code} sentence=${sentence} quiet />`)}
     <p class="lists row">
       ${sectionOf(name)?.lists.map((list) => html`<a class="chip" key=${list.name} href=${hashOf([name, list.name])}>${nameOf(list.name)}</a>`)}

@@ -161,7 +161,7 @@ export function PlaceScreen({ route: { address, query } }) {
   return html`<${Crumbs} address=${address} />
     <header class="row between">
       <h1 tabindex="-1" class="text">${heading}</h1>
-      <span class="small muted">
+      <span class="row small muted">
         ${loaded.atMs > 0 && html`${t('read')} <${Instant} atMs=${loaded.atMs} />`}
         <button class="small" onClick=${loaded.reload} title=${`${t('reload')} (r)`}>${t('reload')}</button>
       </span>
