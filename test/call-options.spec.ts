@@ -177,7 +177,7 @@ describe('options of calls', () => {
     for (const [options, text] of [
       [{ signal: 5 }, /signal is 5\. Expected an AbortSignal/],
       [{ renew: 'no' }, /^LockService: renew is "no"\. Expected true or false\.$/],
-      [{ onBusy: 'skip', waitMs: 5 }, /^LockService: waitMs is 5, but onBusy 'skip' does not wait\./],
+      [{ onBusy: 'skip', waitMs: 5 }, /^LockService: waitMs is 5 ms, but with onBusy: 'skip' the call never waits\./],
     ] as [LockOptions, string | RegExp][]) {
       await expect(locks.acquire('a', options)).rejects.toMatchObject({
         code,

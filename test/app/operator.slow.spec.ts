@@ -93,7 +93,7 @@ it('shows a grant that was changed by hand in red, and green again when it is se
     await redis.hset(grants, user, `${id}:${Number(cents) + 100}:${at}`);
     // Nobody has to ask: the job counts a rain that is at rest.
     await page.locator('#audit[data-state="red"]').waitFor(PATIENCE);
-    expect(await textOf(page, 'audit')).toContain('cents granted, counted in the records');
+    expect(await textOf(page, 'audit')).toContain('cents granted, counted one by one');
     await redis.hset(grants, user, packet);
     await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
 

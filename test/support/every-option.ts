@@ -228,7 +228,7 @@ export const libs: readonly Lib[] = [
         { backoff: { delayMs: 1, factr: 2 } },
         'There is no option "factr" in backoff. Known: delayMs, factor, maxDelayMs.',
       ],
-      [{ backoff: 'slow' }, /^backoff is "slow"\. Expected \{ delayMs\?, /],
+      [{ backoff: 'slow' }, /^backoff is "slow"\. Expected an object \{ delayMs\?, /],
     ],
   },
   {

@@ -50,7 +50,7 @@ describe('the input of tasks', () => {
   it('is JSON of a bounded size, in bytes', () => {
     expect([encodeJson('payload', { a: 'é' }, 10), encodeJson('payload', 'aé', 5)]).toEqual(['{"a":"é"}', '"aé"']);
     expect(() => encodeJson('payload', 'aé', 4)).toThrow(
-      'The payload of the task has 5 bytes as JSON. At most 4 bytes are allowed (maxPayloadBytes).',
+      'The payload of the task has 5 bytes as JSON. At most 4 bytes are allowed (maxPayloadBytes). Store the data elsewhere and pass its id.',
     );
     expect(() => encodeJson('result', () => 1, 9)).toThrow(
       'The result of the task is a function, for which JSON.stringify() returns',

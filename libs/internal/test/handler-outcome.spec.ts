@@ -1,7 +1,7 @@
 import { deadLetter, isUnfinished, InvalidInputError, retryLater, unfinishedOutcome } from '../src';
 
 const MAX_DELAY_MS = 366 * 86_400_000;
-const EXPECTED_DELAY = `Expected an integer from ${Number.MIN_SAFE_INTEGER} to ${MAX_DELAY_MS}.`;
+const EXPECTED_DELAY = `Expected an integer from ${Number.MIN_SAFE_INTEGER} to ${MAX_DELAY_MS} ms.`;
 
 describe('outcomes of handlers', () => {
   it('counts a retry as an attempt by default, and takes a negative delay as 0', () => {

@@ -86,8 +86,8 @@ describe.each(few(servers))('the audit on %s', (_name, connect) => {
   });
 
   it.each<[string, (keys: Record<string, string>) => Promise<unknown>, RegExp]>([
-    ['a packet taken out of the pool', ({ pool }) => bench.raw.rpop(pool as string), /packets in the pool \+ granted/],
-    ['a packet made up', ({ pool }) => bench.raw.lpush(pool as string, '9:100:100'), /packets in the pool \+ granted/],
+    ['a packet taken out of the pool', ({ pool }) => bench.raw.rpop(pool as string), /packets left \+ granted/],
+    ['a packet made up', ({ pool }) => bench.raw.lpush(pool as string, '9:100:100'), /packets left \+ granted/],
     [
       'a counter that is off by a cent',
       async ({ grants = '' }) => {
@@ -97,7 +97,7 @@ describe.each(few(servers))('the audit on %s', (_name, connect) => {
       /cents in the pool \+ granted/,
     ],
     ['an invalid pool entry', ({ pool }) => bench.raw.lset(pool as string, 0, 'what?'), /cents in the pool \+ granted/],
-    ['a grant that is gone', ({ grants }) => bench.raw.hdel(grants as string, 'u1'), /packets in the pool \+ granted/],
+    ['a grant that is gone', ({ grants }) => bench.raw.hdel(grants as string, 'u1'), /packets left \+ granted/],
   ])('finds %s', async (_what, damage, problem) => {
     const id = `damaged-${Math.random()}`;
     await bench.packets.create(figures(id, 10));
@@ -114,12 +114,12 @@ describe.each(few(servers))('the audit on %s', (_name, connect) => {
       async ({ pool }) => {
         await bench.raw.lset(pool as string, 1, '5:1:500');
       },
-      /cents in the pools, counted in the records/,
+      /cents left, counted one by one/,
     ],
     [
       'a packet that is in two hands',
       ({ grants }) => bench.raw.hset(grants as string, 'u2', '1:100:1'),
-      /packet 1 is recorded twice in Redis: as granted and as granted|packets granted, counted in the records/,
+      /packet 1 is recorded twice in Redis: as granted and as granted|packets granted, counted one by one/,
     ],
     [
       'a payout row that is gone',

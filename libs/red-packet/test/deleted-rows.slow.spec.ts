@@ -105,7 +105,7 @@ describe.each(servers)('payout rows that another program deletes, on %s', (_name
     await bench.packets.create(figures('a', 8));
     ledger.push(await grab('paid'));
     await deletes('paid', 1);
-    expect((await audit()).problems).toEqual(['payout rows, counted in the outboxes: 0, but by the counters: 1']);
+    expect((await audit()).problems).toEqual(['open payouts, counted one by one: 0, but by the counters in Redis: 1']);
     expect(await bench.packets.repairPayouts('a', { ledger })).toEqual({ status: 'repaired', requeued: 0 });
     await healthy();
   });

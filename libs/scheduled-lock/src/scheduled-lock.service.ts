@@ -6,6 +6,7 @@ import {
 } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { CONSOLE, disguise, draining, LostError, SetupError, time } from '../../internal/src';
+import { whyNotRun } from './handlers/refusals';
 import { nextSlotOf, type Job, type JobMethod, type Work } from './jobs/job';
 import { JobRegistry } from './jobs/job-registry';
 import { CatchUps } from './runs/catch-ups';
@@ -201,7 +202,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     if (result.status === 'closed') this.logger.warn(`${call}, because the app is shutting down.`);
     else {
       const remedy = `Use ScheduledLockService.runNow('${name}') ${why}.`;
-      this.logger.warn(`${call}: its status is ${result.status}. ${remedy}`);
+      this.logger.warn(`${call}, because ${whyNotRun(result.status)} (status ${result.status}). ${remedy}`);
     }
   }
 }

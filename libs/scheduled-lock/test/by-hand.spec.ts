@@ -114,7 +114,9 @@ describe.each(versions)(
       await eventually(() => expect(gate.entered).toBe(1));
       expect(await jobs.yearly(3, 4)).toBeUndefined();
       expect(lines.ours).toEqual([
-        expect.stringMatching(/^warn Job yearly was called directly and did not run: its status is skipped-held\. /),
+        expect.stringMatching(
+          /^warn Job yearly was called directly and did not run, because .* holds its lock \(status skipped-held\)\. /,
+        ),
       ]);
       gate.open();
       expect(await first).toBe('3 in slot 0');
@@ -144,7 +146,9 @@ describe.each(versions)(
       }
       const told = (name: string): unknown[] =>
         lines.ours.filter((line) =>
-          line.startsWith(`warn Job ${name} was fired by hand and did not run: its status is stale.`),
+          line.startsWith(
+            `warn Job ${name} was fired by hand and did not run, because its scheduled time is too far from Redis' time (status stale).`,
+          ),
         );
       await eventually(() => {
         expect(told('yearly')).toHaveLength(2);

@@ -179,7 +179,7 @@ it('on RPC handlers a call that meets another gets an RpcException with the outc
   await expect(firstValueFrom(proxy.send('sum', [4]))).rejects.toMatchObject({
     statusCode: 409,
     reason: 'skipped-held',
-    message: 'Messages.sum did not run, because another call of it is running and holds its lock. Try again later.',
+    message: 'Messages.sum did not run, because another run of it holds its lock. Try again later.',
   });
   gate.open();
   expect(await first).toBe(6);

@@ -6,6 +6,16 @@ import { hasCode } from './failure';
 const MOST_FAILURES = 10;
 /** Shortest time between two log lines about failed calls to Redis, ms. */
 const CALL_AGAIN_MS = 30_000;
+/** Purposes of calls to Redis in words, by the value `during` of the events `callFailed`. */
+const PURPOSES: Readonly<Record<string, string>> = {
+  take: 'to get work',
+  settle: 'to store outcomes',
+  renew: 'to renew leases',
+  sweep: 'to look for lost work',
+  watch: 'to measure the group',
+  pause: 'to read if the queue is paused',
+};
+
 /**
  * Maximum number of different problems that this class remembers, so that it does not log them too often. Further problems are not logged.
  */
@@ -95,7 +105,7 @@ export class WorkLog {
   callFailed(during: string, error: unknown): void {
     if (!this.isNews('call', CALL_AGAIN_MS)) return;
     this.logger.warn(
-      `${this.where}: A call to Redis (${during}) failed, so work may be late. The call is repeated until it succeeds, this process ` +
+      `${this.where}: A call to Redis (${PURPOSES[during] ?? during}) failed, so work may be late. The call is repeated until it succeeds, this process ` +
         `stops or another process takes over. ${thrownText(error)}`,
     );
   }

@@ -177,7 +177,7 @@ export function encodeJson(what: string, value: unknown, maxBytes: number, limit
   if (json.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(json);
     if (bytes > maxBytes) {
-      const most = `${maxBytes} bytes are allowed${limit === 'maxPayloadBytes' ? ' (maxPayloadBytes)' : ''}`;
+      const most = `${maxBytes} bytes are allowed${limit === 'maxPayloadBytes' ? ' (maxPayloadBytes). Store the data elsewhere and pass its id' : ''}`;
       throw new InvalidInputError(`The ${what} of the task has ${bytes} bytes as JSON. At most ${most}.`, {
         code: 'TASK_TOO_LARGE',
       });

@@ -32,7 +32,7 @@ local first = redis.call('GET', KEYS[9])
 if first and tonumber(first) then return { tonumber(first), 'moved' } end
 if first then return { 0, first } end
 local due = parse_due(ARGV[2], now_ms)
-if not due then return redis.error_reply('BADTIME ARGV[2] is neither "d<ms>" nor "a<ms>"; nothing was changed') end
+if not due then return redis.error_reply('BADTIME the due time in ARGV[2] is neither "d<ms>" nor "a<ms>"; nothing was changed') end
 local record, dead = redis.call('HGET', KEYS[5], ARGV[1]), redis.call('ZSCORE', KEYS[7], ARGV[1])
 local waiting, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[4], ARGV[1])
 local mark = redis.call('GET', KEYS[8])

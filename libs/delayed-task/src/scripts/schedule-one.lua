@@ -22,7 +22,7 @@ if first then return tonumber(first) or -1 end
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 1 then return -1 end
 local mark = redis.call('GET', KEYS[3])
 local kind, due = string.match(ARGV[2], '^([da])(%d+)$')
-if not kind then return redis.error_reply('BADTASK ARGV[2] is neither "d<ms>" nor "a<ms>"; nothing was scheduled') end
+if not kind then return redis.error_reply('BADTASK the due time in ARGV[2] is neither "d<ms>" nor "a<ms>"; nothing was scheduled') end
 if kind == 'd' then
   local time = redis.call('TIME')
   due = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000 + due

@@ -44,7 +44,7 @@ local function read_tasks()
     if not ARGV[i + 2] then return redis.error_reply('BADTASK the last task is incomplete; nothing was scheduled') end
     if ARGV[i + 1] ~= when then when, due = ARGV[i + 1], parse_due(ARGV[i + 1], now_ms) end
     if not due then
-      return redis.error_reply('BADTASK ARGV[' .. i + 1 .. '] is neither "d<ms>" nor "a<ms>"; nothing was scheduled')
+      return redis.error_reply('BADTASK the due time in ARGV[' .. i + 1 .. '] is neither "d<ms>" nor "a<ms>"; nothing was scheduled')
     end
     count = count + 1
     ids[count], dues[count] = ARGV[i], due

@@ -31,7 +31,7 @@ if ARGV[2] ~= head_lease or ARGV[3] ~= head_retention or kind ~= head_kind or #A
   local lease, retention = tonumber(ARGV[2]), tonumber(ARGV[3])
   if not lease or not retention or lease < 1 or retention < 1 or lease >= 1e12 or retention >= 1e12
     or lease % 1 ~= 0 or retention % 1 ~= 0 then
-    return redis.error_reply('BADTTL leaseMs and retentionMs must be integers from 1 to 999999999999, nothing was changed')
+    return redis.error_reply('BADTTL leaseMs or retentionMs is not an integer from 1 to 999999999999 ms; nothing was changed')
   end
   -- A first fencing token is Redis' time in us. So even after the key has expired, it is higher than all earlier ones, unless the clock was
   -- set back.

@@ -16,7 +16,7 @@ in between.
 -- @include clock
 local lease = tonumber(ARGV[2])
 if not lease or lease < 1 or lease >= 1e12 or lease % 1 ~= 0 then
-  return redis.error_reply('BADTTL leaseMs must be an integer from 1 to 999999999999, nothing was changed')
+  return redis.error_reply('BADTTL leaseMs is not an integer from 1 to 999999999999 ms; nothing was changed')
 end
 local text = redis.call('GET', KEYS[1])
 if not text then return { 'lost', '0' } end

@@ -41,7 +41,7 @@ export class Audit {
     if (status.state !== 'draft') {
       for (const [bucket, reading] of readings.entries()) checkBucket(bucket, reading, problems);
       const allotted = readings.reduce((sum, { packets }) => sum + packets, 0);
-      problems.compare('packets allotted to all buckets', allotted, 'packets of the activity', status.packets);
+      problems.compare('packets of all buckets together', allotted, 'packets of the activity', status.packets);
     }
     const wanted = options.deep === true || options.ledger !== undefined;
     const deep =
@@ -100,28 +100,28 @@ function checkBucket(bucket: number, reading: BucketReading, problems: Problems)
   }
   const packets = reading.pooled + reading.granted + reading.refundedPackets + reading.sentPackets;
   problems.compare(
-    `${name} packets in the pool + granted + refunded + sent - received`,
+    `${name} packets left + granted + refunded + moved out - moved in`,
     packets - reading.receivedPackets,
-    'allotted to it',
+    'packets that it was created with',
     reading.packets,
   );
   const cents = reading.pooledCents + reading.grantedCents + reading.refundedCents + reading.sentCents;
   problems.compare(
-    `${name} cents in the pool + granted + refunded + sent - received`,
+    `${name} cents left + granted + refunded + moved out - moved in`,
     cents - reading.receivedCents,
-    'allotted to it',
+    'cents that it was created with',
     reading.totalCents,
   );
   problems.compare(
-    `${name} heldCents of its meta hash`,
+    `${name} its counter heldCents`,
     reading.heldCents,
-    'cents allotted + received - sent',
+    'cents that it was created with + moved in - moved out',
     reading.totalCents + reading.receivedCents - reading.sentCents,
   );
   problems.compare(
-    `${name} packets refunded`,
+    `${name} its counter of refunded packets`,
     reading.refundedPackets,
-    'packets in its refunds',
+    'refunded packets that Redis lists',
     reading.refundRecords,
   );
 }

@@ -187,8 +187,8 @@ function compareAll(
 ): void {
   const sum = (pick: (reading: BucketReading) => number): number => sumOf(readings, pick);
   const same = (what: string, counted: Amount, packets: number, cents: number): void => {
-    problems.compare(`packets ${what}, counted in the records`, counted.packets, 'by the counters', packets);
-    problems.compare(`cents ${what}, counted in the records`, counted.cents, 'by the counters', cents);
+    problems.compare(`packets ${what}, counted one by one`, counted.packets, 'by the counters in Redis', packets);
+    problems.compare(`cents ${what}, counted one by one`, counted.cents, 'by the counters in Redis', cents);
   };
   const [granted, voided] = [book.count('granted'), book.count('voided')];
   const spent = { packets: granted.packets + voided.packets, cents: granted.cents + voided.cents };
@@ -199,7 +199,7 @@ function compareAll(
     sum(({ grantedCents }) => grantedCents),
   );
   same(
-    'in the pools',
+    'left',
     book.count('pool'),
     sum(({ pooled }) => pooled),
     sum(({ pooledCents }) => pooledCents),
@@ -211,15 +211,15 @@ function compareAll(
     sum(({ refundedCents }) => refundedCents),
   );
   same(
-    'moving',
+    'moving between buckets',
     book.count('moving'),
     sum(({ sentPackets, receivedPackets }) => sentPackets - receivedPackets),
     sum(({ sentCents, receivedCents }) => sentCents - receivedCents),
   );
   problems.compare(
-    'payout rows, counted in the outboxes',
+    'open payouts, counted one by one',
     outboxRows,
-    'by the counters',
+    'by the counters in Redis',
     sum(({ openPayouts }) => openPayouts),
   );
 }

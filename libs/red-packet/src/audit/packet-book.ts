@@ -64,9 +64,9 @@ export class PacketBook {
       );
     } else if (granted && this.cents[id] !== row.amountCents) {
       this.problems.compare(
-        `cents of packet ${row.packetId} in its payout row`,
+        `cents of packet ${row.packetId} in its payout`,
         row.amountCents,
-        'in its grant',
+        'cents that the user won',
         this.cents[id] ?? 0,
       );
     }
@@ -76,7 +76,8 @@ export class PacketBook {
   notePaid(row: PaidPacket): boolean {
     const id = this.idOf(row.packetId, 'the ledger');
     if (id === 0) return false;
-    if (((this.marks[id] ?? 0) & PAID) !== 0) this.problems.add(`the ledger has paid packet ${row.packetId} twice`);
+    if (((this.marks[id] ?? 0) & PAID) !== 0)
+      this.problems.add(`the ledger has paid packet ${row.packetId} more than once`);
     this.marks[id] = (this.marks[id] ?? 0) | PAID;
     const state = STATES[(this.states[id] ?? 0) - 1];
     if (state === 'voided') return true;
@@ -85,7 +86,7 @@ export class PacketBook {
     this.problems.compare(
       `cents of packet ${row.packetId} in the ledger`,
       row.amountCents,
-      'in its grant',
+      'cents that the user won',
       this.cents[id] ?? 0,
     );
     return true;

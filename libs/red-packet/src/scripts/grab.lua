@@ -27,7 +27,7 @@ local function problem_of(head, id, cents, granted, held)
   end
   -- If heldCents is 'nan', the comparison is false, so the packet is refused.
   local fits = granted + cents <= held
-  if not fits then return 'BADMETA the counters of cents in the meta hash do not fit this packet: they are damaged; nothing was changed' end
+  if not fits then return 'BADMETA the counters of cents of this activity (its meta hash) are damaged; nothing was changed. Run audit()' end
   if redis.acl_check_cmd('XADD', KEYS[4], '*', 'f', 'v') and redis.acl_check_cmd('LPOP', KEYS[2], '1')
     and redis.acl_check_cmd('HSET', KEYS[3], 'f', 'v') and redis.acl_check_cmd('HSET', KEYS[1], 'f', 'v') then return nil end
   return 'NOTALLOWED the Redis user needs permission for XADD, LPOP and HSET to grab; nothing was changed'
@@ -54,7 +54,7 @@ local granted, problem = string.match(grants[2] or '', '^(%d+):%d+$'), nil
 if not grants[2] then
   problem = 'LOSTGRANTS Redis has lost the winners of this activity, perhaps by eviction; nothing was changed'
 elseif not granted or #granted > 16 or #granted > 1 and string.byte(granted) == 48 then
-  problem = 'BADMETA the counters of cents in the meta hash do not fit this packet: they are damaged; nothing was changed'
+  problem = 'BADMETA the counters of cents of this activity (its meta hash) are damaged; nothing was changed. Run audit()'
 end
 if problem then return redis.error_reply(problem) end
 local counts = tries > 0 and ARGV[2] + 0 < 2

@@ -64,7 +64,7 @@ export function persistence(info: Info, config: Info | undefined): ServerFinding
       ? 'appendonly is off, snapshots are on'
       : 'appendonly is off, and no snapshots are saved';
   const loss = aof
-    ? 'what the system has not written yet'
+    ? 'all writes that the operating system has not written to the disk yet'
     : snapshots
       ? 'everything since the last snapshot'
       : 'everything';
@@ -73,7 +73,7 @@ export function persistence(info: Info, config: Info | undefined): ServerFinding
       check: 'persistence',
       level: 'warning',
       found: `${settings[0]?.toUpperCase()}${settings.slice(1)}.`,
-      why: `A crash of Redis loses ${loss}. That is enough for rate-limit${snapshots ? ', lock and scheduled-lock' : ''}. ${MONEY}`,
+      why: `A crash of Redis loses ${loss}. That is acceptable only for rate-limit${snapshots ? ', lock and scheduled-lock' : ''}. ${MONEY}`,
       remedy:
         'Run CONFIG SET appendonly yes. If you handle money, also set appendfsync always. For a hosted service see docs/managed-redis.md.',
     },

@@ -9,7 +9,7 @@ local function parse_rule(text)
   local rule = { limit = tonumber(limit), each = tonumber(each), cap = tonumber(cap), total_ms = tonumber(total_ms),
     to = b2, after = b3, b0 = tonumber(b0), b1 = tonumber(b1), b2 = tonumber(b2), b3 = tonumber(b3), b4 = tonumber(b4) }
   if not limit or rule.each < 1 or not (rule.b0 < rule.b1 and rule.b1 < rule.b2 and rule.b2 < rule.b3 and rule.b3 < rule.b4) then
-    return nil, redis.error_reply('BADRULE the rule is not nine integers with points from 1 and ascending periods; nothing was changed')
+    return nil, redis.error_reply('BADRULE the rule is not nine integers with points of 1 or more and ordered periods; nothing was changed')
   end
   rules[text] = rule
   return rule

@@ -4,7 +4,7 @@
 local gates = {}
 
 local function sum_error()
-  return redis.error_reply('BADMETA the counters of cents in the meta hash do not fit this packet: they are damaged; nothing was changed')
+  return redis.error_reply('BADMETA the counters of cents of this activity (its meta hash) are damaged; nothing was changed. Run audit()')
 end
 
 --[[
