@@ -101,7 +101,7 @@ function noteDynamicJobs(file: EditedFile, { syntax }: Project): void {
       file.note(
         call,
         'must',
-        'Jobs that are added at run time have no ticks that nodes share. Use @Cron with a `name` and getCronJob(name).setTime(...), or luanest/delayed-task',
+        'This job is added at run time, so the nodes have no common scheduled time for it, and it cannot be locked. Use @Cron with a `name` and getCronJob(name).setTime(...), or luanest/delayed-task',
       );
   }
 }

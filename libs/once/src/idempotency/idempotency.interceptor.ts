@@ -129,7 +129,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (code !== 'BODY_NOT_COMPARABLE' || this.warned.has(handler)) return;
     this.warned.add(handler);
     this.logger.warn(
-      `${context.getClass().name}.${handler.name} (@Idempotent) refused a request with 415: its content has ` +
+      `${context.getClass().name}.${handler.name} (@Idempotent) refused a request with 415: the request has ` +
         `${(cause as Error).message}, which cannot be compared with the content of a repeat. Let a body parser run before the ` +
         'interceptor, and keep uploaded files in memory. Or set the option fingerprint. Logged once per handler.',
     );

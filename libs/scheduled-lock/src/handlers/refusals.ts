@@ -4,7 +4,7 @@ import { rpcException } from '../../../internal/src';
 /** End of the sentence "... did not run, because", by the status of a run. */
 const WHY: Readonly<Record<string, string>> = {
   'skipped-held': 'another run of it holds its lock',
-  'skipped-slot': 'its scheduled time was run before',
+  'skipped-slot': 'another process has already run it for this scheduled time',
   stale: "its scheduled time is too far from Redis' time",
   lost: 'the reply of Redis came after the end of the lease',
   'redis-error': 'a call to Redis failed',

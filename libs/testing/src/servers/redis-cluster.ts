@@ -207,7 +207,8 @@ export class RedisCluster implements AsyncDisposable {
   #problemOf(view: ClusterView, live: ReadonlySet<number>): string | undefined {
     const who = `The node on port ${view.self.port}`;
     if (!view.stateOk) return `${who} reports that the Cluster is down.`;
-    if (view.nodes.length !== this.nodes.length) return `${who} knows ${view.nodes.length} nodes.`;
+    if (view.nodes.length !== this.nodes.length)
+      return `${who} knows ${view.nodes.length} of ${this.nodes.length} nodes.`;
     const unseen = view.nodes.find((node) => live.has(node.port) && isFailing(node));
     if (unseen) return `${who} does not see the node on port ${unseen.port}.`;
     const stale = view.nodes.find(({ port, slots }) => slots.length > 0 && !live.has(port));

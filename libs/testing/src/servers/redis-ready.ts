@@ -28,7 +28,7 @@ export async function untilReady(
     if (performance.now() > deadline) break;
     await sleep(POLL_MS);
   }
-  const what = isReplica ? 'answer and have the data of its master' : 'answer';
+  const what = isReplica ? 'reply and copy the data of its master' : 'reply';
   const why = process.running ? `did not ${what} within ${timeoutMs} ms` : 'ended before it was ready';
   throw new TestServerError(
     `The redis-server on port ${server.port} ${why}. Its log ends: ${server.log.slice(-2_000)}`,

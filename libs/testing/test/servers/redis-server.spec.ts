@@ -126,7 +126,7 @@ describe('a replica', () => {
       startTimeoutMs: 300,
     };
     await expect(Started.start(settings, undefined)).rejects.toThrow(
-      /did not answer and have the data of its master within 300 ms/,
+      /did not reply and copy the data of its master within 300 ms/,
     );
   });
 });
