@@ -36,7 +36,8 @@ export class Assets {
     const names = existsSync(this.folder) ? readdirSync(this.folder) : [];
     if (names.includes('index.html')) return names.filter((name) => extname(name) in TYPES);
     throw new SetupError(
-      `ConsoleModule: the files of the page are not in ${shown(this.folder)}. In the sources run npm run compile. For a bundle copy luanest/dist/libs/console/src/assets to this folder.`,
+      `ConsoleModule: The files of the page are not in ${shown(this.folder)}. In a clone of the sources, run npm run compile. If you ` +
+        'bundle your app, copy the folder luanest/dist/libs/console/src/assets to this folder.',
     );
   }
 }

@@ -36,7 +36,7 @@ export class ConsoleAccess implements OnModuleInit {
         this.made.set(guard, await this.moduleRef.create(guard));
       } catch (error) {
         throw new SetupError(
-          `ConsoleModule: the guard ${guard.name} could not be made: ${messageOf(error)} Add it to the providers of the module that has what it needs.`,
+          `ConsoleModule: Nest could not create the guard ${guard.name}: ${messageOf(error)} Add the guard to the providers of a module that has what the guard injects.`,
           { cause: error },
         );
       }
@@ -74,7 +74,10 @@ export class ConsoleAccess implements OnModuleInit {
   /** Returns the user who sent a request. Call `identify` first. @throws SetupError if `identify` has stored no user */
   actorOf(request: object): ConsoleActor {
     const actor = this.actors.get(request);
-    if (actor === undefined) throw new SetupError('ConsoleModule: a route was called without its guard.');
+    if (actor === undefined)
+      throw new SetupError(
+        'ConsoleModule: A route of the console was called without its guard, so it was refused. Call it over HTTP only.',
+      );
     return actor;
   }
 

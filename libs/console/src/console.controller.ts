@@ -242,7 +242,9 @@ function unknownAddress(error: unknown): undefined {
 
 function found<T>(address: readonly string[], value: T | undefined): T {
   if (value !== undefined) return value;
-  throw new NotFoundException(`There is nothing at ${shown(address.join('/'))}, or nothing any more.`);
+  throw new NotFoundException(
+    `The console found nothing at ${shown(address.join('/'))}. It may have been deleted or have expired.`,
+  );
 }
 
 /**

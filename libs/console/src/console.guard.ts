@@ -31,7 +31,9 @@ abstract class AccessGuard implements CanActivate {
     for (const [name, value] of Object.entries(headers)) this.host.httpAdapter.setHeader(response, name, value);
     if (!(await this.access.allows(context))) return false;
     if (await this.access.identify(context.switchToHttp().getRequest<object>())) return true;
-    throw new ForbiddenException('The console does not know you. The option actor of ConsoleModule returned nobody.');
+    throw new ForbiddenException(
+      'The console refused the request, because the option actor of ConsoleModule returned nobody for it. Log in first.',
+    );
   }
 }
 
@@ -51,7 +53,9 @@ export class ConsoleApiGuard extends AccessGuard {
     const { headers } = context.switchToHttp().getRequest<Request>();
     const from = headers['sec-fetch-site'];
     if (from === undefined || from === 'same-origin' || from === 'none') return true;
-    throw new ForbiddenException('Another site has sent this request. The console allows only its own page.');
+    throw new ForbiddenException(
+      'The console refused the request, because another site has sent it. Only the page of the console may read.',
+    );
   }
 }
 
@@ -67,12 +71,19 @@ export class ConsoleActGuard implements CanActivate {
     if (this.access.readOnly) {
       throw new ForbiddenException('The console is read-only: the option readOnly of ConsoleModule is true.');
     }
-    if (!this.access.mayAct(actor)) throw new ForbiddenException('You may look, but not run actions.');
+    if (!this.access.mayAct(actor))
+      throw new ForbiddenException(
+        'Your role lets you read, but not run actions. Ask somebody with a role that may act.',
+      );
     if (!isOwnOrigin(headers)) {
-      throw new ForbiddenException('Another site has sent this request. Actions are run only from the own page.');
+      throw new ForbiddenException(
+        'The console did not run the action, because another site has sent the request. Run it from the page of the console.',
+      );
     }
     if (!String(headers['content-type']).toLowerCase().startsWith('application/json')) {
-      throw new UnsupportedMediaTypeException('The body must be JSON.');
+      throw new UnsupportedMediaTypeException(
+        'The body of the request is not JSON. Send it with Content-Type: application/json.',
+      );
     }
     if (await this.access.isToken(headers['x-luanest-console'], actor)) return true;
     throw new ForbiddenException('The token of the page is invalid or has expired. Reload the page.');

@@ -90,7 +90,9 @@ export class ConsoleService {
     const found = await Promise.all(
       this.sections.map((section) =>
         section.find(id).catch((error: unknown) => {
-          this.logger.warn(`The section ${section.name} was not searched: ${messageOf(error)}`);
+          this.logger.warn(
+            `The search of the console left out the section ${section.name}, because a call failed: ${messageOf(error)}`,
+          );
           failed.push(section.name);
           return [];
         }),
@@ -127,7 +129,9 @@ export class ConsoleService {
     try {
       await end(result);
     } catch (error) {
-      this.logger.warn(`The log of actions lacks the result of an action: ${messageOf(error)}`);
+      this.logger.warn(
+        `An action of an operator was run, but its result could not be added to the log of actions: ${messageOf(error)}`,
+      );
     }
   }
 

@@ -78,7 +78,10 @@ export class LiveOverview implements OnModuleDestroy {
       }
     } catch (error) {
       // If one section fails, the overview contains its error. Here the whole overview failed, so there is nothing to send.
-      if (!this.warned) this.logger.warn(`The overview could not be read: ${messageOf(error)}`);
+      if (!this.warned)
+        this.logger.warn(
+          `The overview of the console could not be read from Redis, so open pages show an older one: ${messageOf(error)}`,
+        );
       this.warned = true;
     } finally {
       this.reading = false;

@@ -32,7 +32,9 @@ export class Payloads {
       return json.length > MAX_CHARS ? { payload: `${json.slice(0, MAX_CHARS)}…` } : { payload: shown };
     } catch (error) {
       if (!this.warned) {
-        this.logger.warn(`A payload is not shown, because redact() or JSON.stringify() threw: ${messageOf(error)}`);
+        this.logger.warn(
+          `The console does not show a payload, because the option redact or JSON.stringify() threw an error: ${messageOf(error)}`,
+        );
       }
       this.warned = true;
       return HIDDEN;

@@ -176,7 +176,9 @@ describe.each(platforms)('guards on %s', (_name, adapter) => {
 it('a guard that needs what the app lacks stops the boot', async () => {
   await expect(open({ console: { guard: LoginGuard } })).rejects.toMatchObject({
     code: expect.any(String),
-    message: expect.stringMatching(/^ConsoleModule: the guard LoginGuard could not be made: .*Add it to the providers/),
+    message: expect.stringMatching(
+      /^ConsoleModule: Nest could not create the guard LoginGuard: .*Add the guard to the providers/,
+    ),
   });
 });
 
@@ -184,12 +186,15 @@ describe('roles', () => {
   it('nobody is refused, and a reader may look and not act', async () => {
     const url = await open();
     const nobody = await get(`${url}/api/me`, {});
-    expect([nobody.status, nobody.body['message']]).toEqual([403, expect.stringContaining('does not know you')]);
+    expect([nobody.status, nobody.body['message']]).toEqual([403, expect.stringContaining('returned nobody for it')]);
     expect((await get(`${url}/api/me`, BOB)).body).toMatchObject({ role: 'read', actor: 'bob', csrf: '' });
     const { csrf } = (await get(`${url}/api/me`)).body;
     for (const route of ['preview', 'act'] as const) {
       const refused = await post(url, route, DROP_ONE, { 'x-luanest-console': csrf as string }, BOB);
-      expect([refused.status, refused.body['message']]).toEqual([403, 'You may look, but not run actions.']);
+      expect([refused.status, refused.body['message']]).toEqual([
+        403,
+        'Your role lets you read, but not run actions. Ask somebody with a role that may act.',
+      ]);
     }
     expect(opened?.things.ran).toEqual([]);
     expect((await get(`${url}/api/log`, BOB)).body).toEqual({ items: [] });

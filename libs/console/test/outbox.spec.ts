@@ -89,10 +89,10 @@ it('retries and drops one row, or all of a state', async () => {
   });
   expect(await bench.outbox.stats()).toMatchObject({ waiting: 1, failed: 0, undecided: 1 });
   await expect(section.run('drop', { list: ['outbox', 'waiting'] }, {}, undefined)).rejects.toThrow(
-    'sent by the relay',
+    'Only rows that were set aside',
   );
   await expect(section.run('drop', { list, filter: 'x' }, {}, undefined)).rejects.toThrow('no filter');
-  await expect(section.run('send', { list }, {}, undefined)).rejects.toThrow('Known: retry, drop');
+  await expect(section.run('send', { list }, {}, undefined)).rejects.toThrow('Its actions: retry, drop');
 });
 
 it('reads the numbers again after an error of the database', async () => {

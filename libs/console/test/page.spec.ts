@@ -39,7 +39,7 @@ it('shows what needs somebody first, and follows the server until it is paused',
   server.send('overview', overview(77));
   await sees(page, '.numbers div', /^\s*Waiting\s*77\s*$/);
   await page.keyboard.press('p');
-  await sees(page, '.banner', 'Paused: what you see stands still.');
+  await sees(page, '.banner', 'Paused: the page is not updated.');
   await eventually(() => expect(server.viewers).toBe(0));
   expect(await page.locator('#live').getAttribute('aria-pressed')).toBe('true');
   await page.click('#live');

@@ -130,7 +130,7 @@ describe.each(servers)('the section of queues on %s', (_, connect, partitions) =
     });
     expect(await section.preview('cancel', { list: ['queues', 'tasks'] }, {})).toMatchObject({ count: 2 });
     expect(await section.run('cancel', { list: ['queues', 'tasks'] }, {}, undefined)).toEqual({ count: 2 });
-    await expect(section.run('cancel', sms, {}, undefined)).rejects.toThrow('not for the list queues/dead');
+    await expect(section.run('cancel', sms, {}, undefined)).rejects.toThrow('cannot be used on the list queues/dead');
   });
 
   it('refuses an action if the task is another one by then', async () => {

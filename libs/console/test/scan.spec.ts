@@ -106,7 +106,7 @@ it('says which permission is missing, and which node did not reply', async () =>
   const page = () => scanPage(registry, pattern, { limit: 10 }, (keys) => Promise.resolve(keys));
   await expect(page()).rejects.toMatchObject({
     code: 'SETUP',
-    message: expect.stringContaining('Allow it: ACL SETUSER <user> +scan.') as string,
+    message: expect.stringContaining('Allow this command: ACL SETUSER <user> +scan.') as string,
   });
   limited.disconnect();
   await expect(page()).rejects.toMatchObject({

@@ -53,7 +53,7 @@ export const WORDS = {
   allOfFilter: ['All of this filter:', '对筛选结果：'],
   gone: ['Nothing is here', '这里没有内容'],
   goneHint: [
-    'It has ended, expired or was deleted, or the address is wrong.',
+    'What you look for has ended, has expired or was deleted, or the address is wrong.',
     '它已结束、过期或被删除，或者地址有误。',
   ],
   refused: ['You may not see this', '您无权查看'],
@@ -63,11 +63,14 @@ export const WORDS = {
   ],
   noServer: ['The app does not answer', '应用没有响应'],
   noServerHint: [
-    'It may be starting again. Check your network, then try again.',
+    'The app may be starting again. Check your network, then try again.',
     '应用可能正在重启。请检查网络后重试。',
   ],
   failed: ['That failed', '操作失败'],
-  failedHint: ['The app or its Redis refused. The message below is theirs.', '应用或其 Redis 拒绝了请求，消息如下。'],
+  failedHint: [
+    'The app or its Redis refused the request. The message below says why.',
+    '应用或其 Redis 拒绝了请求，消息如下。',
+  ],
   again: ['Try again', '重试'],
   loading: ['Loading', '加载中'],
   noName: ['(empty name)', '（空名称）'],
@@ -112,7 +115,7 @@ export const WORDS = {
   'span-10080': ['7 d', '7 天'],
   emptyHistory: ['No counts yet', '还没有计数'],
   emptyHistoryHint: [
-    'Workers write counts each minute. Come back when they have run for one.',
+    'Workers write counts each minute. Come back when they have run for a minute.',
     '工作进程每分钟写入计数，请在其运行一分钟后再来查看。',
   ],
   noCounts: ['no counts', '无计数'],
@@ -123,12 +126,12 @@ export const WORDS = {
   ],
   'live-paused': ['Paused', '已暂停'],
   'live-paused-hint': [
-    'Paused: what you see stands still. Click “Paused” or press p to go on.',
+    'Paused: the page is not updated. Click “Paused” or press p to go on.',
     '已暂停：内容不再更新。点击“已暂停”或按 p 继续。',
   ],
   'live-broken': ['Offline', '已断开'],
   'live-broken-hint': [
-    'No connection to the app: what you see may be old. It is tried again each few seconds.',
+    'No connection to the app: what you see may be old. The page tries to connect again every few seconds.',
     '与应用的连接已断开：内容可能已过时。每隔几秒会自动重试。',
   ],
   theme: ['Theme: system, light, dark', '主题：跟随系统、浅色、深色'],

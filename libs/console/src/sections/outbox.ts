@@ -151,7 +151,10 @@ function targetOf(target: Target): { readonly state: State; readonly id?: string
   const address = 'address' in target ? target.address : target.list;
   const state = stateIn(address);
   const [, , id] = address;
-  if (state === 'waiting') throw input.error('A row that waits is sent by the relay. It cannot be retried or dropped.');
+  if (state === 'waiting')
+    throw input.error(
+      'This row waits, and the outbox will send it. Only rows that were set aside can be retried or dropped.',
+    );
   if ('list' in target) {
     if (target.filter) throw input.error(`filter is "${target.filter}". The lists of the outbox have no filter.`);
     return address.length === 2 ? { state } : unknownAddress(address);

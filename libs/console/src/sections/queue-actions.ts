@@ -71,11 +71,11 @@ function selectionOf(all: readonly Queue[], action: string, target: Exclude<Targ
     action === 'cancel' ? list === 'tasks' && (state ?? 'waiting') === 'waiting' : list === 'dead' || state === 'dead';
   if (!isFit) {
     throw input.error(
-      `The action ${action} is not for the list ${target.list.join('/')} with filter "${target.filter ?? ''}".`,
+      `The action ${action} cannot be used on the list ${target.list.join('/')} with the filter "${target.filter ?? ''}". Choose another list or filter.`,
     );
   }
   if (action !== 'cancel' && group !== undefined) {
-    throw input.error(`The action ${action} does not select by group. Leave group: out of the filter.`);
+    throw input.error(`The action ${action} cannot select tasks by their group. Leave group: out of the filter.`);
   }
   const queues = queue === undefined ? all : all.filter((each) => each.name === queue);
   return { queues, ...(name !== undefined && { name }), ...(group !== undefined && { group }) };
@@ -187,5 +187,5 @@ function changed(id: string): Sentence {
 }
 
 function notFor(action: string, kind: string): never {
-  throw input.error(`The action ${action} is not for a ${kind}.`);
+  throw input.error(`The action ${action} cannot be used on a ${kind}.`);
 }

@@ -79,7 +79,7 @@ export async function ask(node: Master, command: string, args: readonly string[]
     if (!reason.startsWith('NOPERM')) throw new NotSentError(`${command} on ${node.id} failed: ${reason}`, { cause });
     const allow = `+${command.toLowerCase()}`;
     throw new SetupError(
-      `The console needs ${command}, which the user of Redis may not run. Allow it: ACL SETUSER <user> ${allow}.`,
+      `The console needs ${command}, which the Redis user may not run. Allow this command: ACL SETUSER <user> ${allow}.`,
       { cause },
     );
   }

@@ -63,7 +63,7 @@ async function groupIn(
   const [streamName, group] = [name ?? by.stream, of ?? by.group];
   if (!isDead || streamName === undefined || group === undefined) {
     throw input.error(
-      `The action ${action} needs the dead letters of one group. Give the filter "stream:... group:...".`,
+      `The action ${action} works on the dead letters of one group. Set the filter to "stream:NAME group:NAME".`,
     );
   }
   const stream = await streams.open(streamName);

@@ -65,7 +65,7 @@ const paused: Sentence = {
 
 const noWorker: Sentence = {
   code: 'no-worker',
-  text: 'No process works on the queue invoices. Start one with a handler, or set work to true.',
+  text: 'No process works on the queue invoices, so its tasks do not run. Start a process with the handlers, or set work: true.',
   level: 'error',
   values: { queue: 'invoices', overdue: 31 },
 };
@@ -276,7 +276,7 @@ const LOCKS: Listing = {
   sentences: [
     {
       code: 'scan-goes-on',
-      text: 'Redis has many other keys, so this page is not full. The next pages may have more.',
+      text: 'Redis has many other keys, so this page has few entries or none. The next pages may have more.',
       level: 'info',
     },
   ],

@@ -126,7 +126,7 @@ export class PageServer {
     const past = this.acted.map((act) => ({ ...act, atMs, actor: 'ada', result: 'done', count: 1 })).reverse();
     const refused = {
       code: 'queue-item-gone',
-      text: 'Nothing has the id old any more.',
+      text: 'Redis no longer has a task or a schedule with the id old.',
       level: 'warning',
       values: { id: 'old' },
     };
