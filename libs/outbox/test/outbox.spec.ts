@@ -141,7 +141,7 @@ it('what schedule and publish refuse, is refused before the row is written', asy
     [() => message('s', undefined), 'JSON.stringify() returns undefined'],
     [() => message(stream, 'long'), 'At most 4 bytes are allowed (maxPayloadBytes)'],
     [() => message(foreign, 1), 'another program writes it'],
-    [() => message('s', 1, { key: '\u0000' }), 'key is'],
+    [() => message('s', 1, { key: '\u0000' }), 'key of the message is'],
     [() => message('s', 1, { operationId: 'o' }), 'operationId is set'],
     [() => message('s', 1, { topic: 1 }), 'no option "topic"'],
     [() => outbox.schedule(undefined as unknown as SqlQuery, 't'), 'query is undefined'],

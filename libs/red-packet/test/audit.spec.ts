@@ -94,9 +94,9 @@ describe.each(few(servers))('the audit on %s', (_name, connect) => {
         const [cents, at] = (await bench.raw.hget(grants, ''))?.split(':') ?? [];
         await bench.raw.hset(grants, '', `${Number(cents) + 1}:${at}`);
       },
-      /cents in the pool \+ granted/,
+      /cents left \+ granted/,
     ],
-    ['an invalid pool entry', ({ pool }) => bench.raw.lset(pool as string, 0, 'what?'), /cents in the pool \+ granted/],
+    ['an invalid pool entry', ({ pool }) => bench.raw.lset(pool as string, 0, 'what?'), /cents left \+ granted/],
     ['a grant that is gone', ({ grants }) => bench.raw.hdel(grants as string, 'u1'), /packets left \+ granted/],
   ])('finds %s', async (_what, damage, problem) => {
     const id = `damaged-${Math.random()}`;
