@@ -42,7 +42,7 @@ export const console: Command = {
   },
   async run({ values, positionals }, terminal) {
     if (positionals.length > 0)
-      throw new UsageError(`${positionals[0]} is not an option. Give the address by --redis.`);
+      throw new UsageError(`${positionals[0]} is not an option. Give the address of Redis with --redis.`);
     const url = redisUrl(values.redis, terminal.environment);
     const port = portOf(values.port);
     const adapter = adapterOf(terminal.folder);

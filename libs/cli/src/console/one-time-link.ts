@@ -27,7 +27,9 @@ export class OneTimeLink implements CanActivate {
     if (this.token === undefined || !areSame(given, this.token)) {
       response.setHeader('Content-Type', 'text/plain; charset=utf-8');
       response.statusCode = 403;
-      response.end('This link was used already, or is wrong. It works once. Start the command again for a new one.');
+      response.end(
+        'This link was used already, or is wrong. A link works once. Start luanest console again to get a new link.',
+      );
       return;
     }
     this.token = undefined;

@@ -87,6 +87,9 @@ function tagsOf(keys: readonly string[], start: string, end: string): string[] {
 function nodeOfKey(masters: readonly Master[], key: string): Node {
   const slot = slotOf(key);
   const owner = masters.find(({ slots = [[0, slot]] }) => slots.some(([from, to]) => slot >= from && slot <= to));
-  if (owner === undefined) throw new Error(`No master has the slot ${slot}, in which ${key} would be.`);
+  if (owner === undefined)
+    throw new Error(
+      `No master of the Cluster has hash slot ${slot}, to which the key ${key} belongs. Run luanest doctor --cluster.`,
+    );
   return owner.node;
 }
