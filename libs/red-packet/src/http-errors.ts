@@ -4,7 +4,7 @@ import { NotReplicatedError, NotSentError, ScriptRefusedError, UnknownOutcomeErr
 import { ActivityConflictError, ActivityIncompleteError } from './red-packet.errors';
 import { refuse } from './red-packet.input';
 
-/** Returns the value. @throws NotFoundException if the value is undefined, which means that there is no such activity */
+/** Returns the value, or replies 404 for undefined, which means that there is no such activity. @throws NotFoundException */
 export function found<T>(activityId: string, value: T | undefined): T {
   if (value !== undefined) return value;
   throw new NotFoundException(`There is no activity ${JSON.stringify(activityId)}. It may have expired.`);
@@ -18,7 +18,7 @@ export function readLimit(text: string, max = 1_000): number {
   return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, `an integer from 1 to ${max} in decimal digits`);
 }
 
-/** Runs a call of the service. @throws HttpException if the call rejects, see `refused` */
+/** Runs a call of a service. @throws HttpException if the call rejects, see `refused` */
 export async function answer<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -36,8 +36,8 @@ export function refused(error: unknown): never {
     throw new BadRequestException(error.message, { cause: error });
   if (error instanceof ActivityConflictError || error instanceof ActivityIncompleteError)
     throw new ConflictException(error.message, { cause: error });
-  // The response does not contain the message of Redis; `cause` has it. Clients may repeat every request: no packet is granted or
-  // refunded twice.
+  // The response must not show the message of Redis, so only `cause` has it. Clients may repeat every request, because no packet is granted
+  // or refunded twice.
   if (error instanceof ScriptRefusedError)
     throw new ServiceUnavailableException('Redis refused the request, so it had no effect. Send it again later.', {
       cause: error,

@@ -3,7 +3,7 @@ import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/
 import { SetupError } from '../../internal/src';
 import { checkPermissions } from './activity/activity.scripts';
 
-/** Deadline of the check, ms. If Redis does not answer in time, the app boots without the check. */
+/** Deadline of the check, ms. If Redis does not reply in time, the app boots without the check. */
 const DEADLINE_MS = 1_000;
 
 /**

@@ -49,7 +49,7 @@ const FIELDS = [
   'buckets',
 ];
 
-/** HTTP routes of red packets. The option `identity` determines the user of a request. The body of a grab is ignored. */
+/** HTTP routes of red packets. The option `identity` returns the user of a request. The body of a grab is ignored. */
 @Controller('red-packets')
 export class RedPacketController {
   constructor(
@@ -74,8 +74,7 @@ export class RedPacketController {
   @UseGuards(RedPacketGrabGuard)
   grab(@Param('activityId') activityId: string, @Req() request: unknown): Promise<GrabResult> {
     const userId = this.options.identity(request);
-    // `identity` usually returns the id itself, not a promise. Then this line does not call `identified`, which would make one more
-    // promise.
+    // `identity` usually returns the id itself, not a promise. Then `identified` would only add a promise.
     if (typeof userId === 'string' && userId !== '') return this.packets.grab(activityId, userId).catch(refused);
     return this.identified(userId).then((known) => this.packets.grab(activityId, known).catch(refused));
   }

@@ -6,7 +6,7 @@ import { optionalProvider } from './optional-provider';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
 import type { ResolvedRedPacketModuleOptions } from './red-packet.options';
 
-/** Guard of the admin routes. Calls the guard of the option `adminGuard`. Without that option, refuses every request with 403. */
+/** Guard of the admin routes: calls the guard of the option `adminGuard`. Without that option, all requests get 403. */
 @Injectable()
 export class RedPacketAdminGuard implements CanActivate {
   private guard: Promise<CanActivate> | undefined;
@@ -30,10 +30,7 @@ export class RedPacketAdminGuard implements CanActivate {
   }
 }
 
-/**
- * Guard of the grab route. Applies the rules of the app's RateLimitModule. If the app does not import RateLimitModule, allows every
- * request.
- */
+/** Guard of the grab route: applies the rules of the app's RateLimitModule. Without that module, it allows every request. */
 @Injectable()
 export class RedPacketGrabGuard implements CanActivate {
   private limits: RateLimitGuard | 'none' | undefined;
@@ -44,7 +41,7 @@ export class RedPacketGrabGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    // The guard is searched at the first request, because the app may import RateLimitModule after this module.
+    // The app may import RateLimitModule after this module, so its guard is searched at the first request.
     this.limits ??= optionalProvider(this.modules, this.moduleRef, RateLimitGuard) ?? 'none';
     return this.limits === 'none' || this.limits.canActivate(context);
   }

@@ -1,31 +1,27 @@
 import { Checks, InvalidInputError } from '../../internal/src';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 
-/**
- * Parameters of an activity after the checks. Defaults are filled in, except for `amounts`. If `endsAtMs` is 0, begin-activity.lua
- * computes the default.
- */
+/** Checked parameters of an activity with their defaults, except for `amounts`. If `endsAtMs` is 0, begin-activity.lua computes the end. */
 export type CheckedActivity = Required<Omit<CreateActivity, 'amounts'>> & Pick<CreateActivity, 'amounts'>;
 
 const MAX_PACKETS = 1_000_000;
 const MAX_BUCKETS = 64;
 /**
- * Largest total of an activity with several buckets, cents. Each entry of a pool has a sum: all cents that were appended to the pool
- * since it was last empty. A packet that moves to another bucket is appended there again. So a sum can exceed the total, but must stay
- * below 2^53.
+ * Largest total of an activity with several buckets, cents. Each packet in Redis has a running sum of cents, which must stay below 2^53.
+ * The sum can exceed the total, because a packet that moves to another bucket is added there again.
  */
 const MAX_SHARDED_CENTS = 2 ** 46;
 const METHODS: readonly SplitMethod[] = ['double-mean', 'line-cut', 'equal', 'given'];
 const MAX_ACTIVITY_ID = 128;
 const MAX_ACTIVITY_KEY = 1_200;
 const MAX_USER_ID = 256;
-/** Largest cursor of HSCAN, and largest part of the id of a stream entry. */
+/** Largest cursor of HSCAN, and largest part of a stream entry's id. */
 const MAX_CURSOR = 2n ** 64n - 1n;
 const NEXT_CURSOR = 'the nextCursor of the previous page, or undefined for the first page';
 /** Last instant that an activity may have: the beginning of the year 2100, ms since 1970. */
 const MAX_TIME_MS = 4_102_444_800_000;
 
-/** Checks for input. Errors are InvalidInputError and name the field, its value and what is expected. */
+/** Checks input. The InvalidInputError names the field, its value and what is expected. */
 export const check = new Checks('', (message) => new InvalidInputError(message));
 
 /** Throws InvalidInputError for an invalid field. @param expected the end of the sentence `Expected ...` in the message */
@@ -48,13 +44,13 @@ export function checkUserId(value: unknown): string {
   return check.id('userId', value, MAX_USER_ID);
 }
 
-/** Start of a page: a bucket (shard of an activity), and a cursor or an id in this bucket. */
+/** Start of a page: a bucket (shard of an activity), and a cursor or an id there. */
 export interface BucketPosition {
   readonly bucket: number;
   readonly at: string;
 }
 
-/** Checks that the bucket of a cursor exists. @throws InvalidInputError if the activity has no such bucket */
+/** Checks that the bucket in a cursor exists. @throws InvalidInputError if the activity has no such bucket */
 export function checkBucket(cursor: string, bucket: number, buckets: number): void {
   if (bucket >= buckets) refuse('cursor', cursor, NEXT_CURSOR);
 }
@@ -182,7 +178,7 @@ export function checkPacket({ packetId, amountCents, grantedAtMs }: Packet): Pac
 }
 
 /**
- * Converts an amount such as "10000.00" to cents. Does not use a float with a fraction, which could lose cents.
+ * Converts an amount such as "10000.00" to cents, without a fraction of a float, which could lose cents.
  *
  * @throws InvalidInputError unless the amount is digits with at most two decimals, and at most 2^53 - 1 cents
  */

@@ -6,8 +6,8 @@ import { from, mergeMap, type Observable } from 'rxjs';
 import { optionalProvider } from './optional-provider';
 
 /**
- * Makes POST requests of admins idempotent, as the decorator `Idempotent` does, if the app has OnceModule with the option
- * `idempotency`. Grabs need no idempotency key: a winner who grabs again gets the same packet.
+ * Makes POST requests of admins idempotent, as `@Idempotent()` does, if the app has OnceModule with the option `idempotency`. Grabs need no
+ * idempotency key, because a winner who grabs again gets the same packet.
  */
 @Injectable()
 export class RedPacketIdempotency implements NestInterceptor {
@@ -26,7 +26,7 @@ export class RedPacketIdempotency implements NestInterceptor {
     );
   }
 
-  /** Returns the interceptor of OnceModule; undefined if the app does not have OnceModule with `idempotency`. */
+  /** Returns the interceptor of OnceModule; undefined without OnceModule or without its option `idempotency`. */
   private async find(): Promise<NestInterceptor | undefined> {
     if (optionalProvider(this.modules, this.moduleRef, OnceService) === undefined) return undefined;
     try {

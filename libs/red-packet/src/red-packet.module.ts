@@ -14,10 +14,7 @@ import { redPacketScripts } from './red-packet.scripts';
 import { RedPacketService } from './red-packet.service';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
 
-/**
- * Options that shape the module itself. For forRootAsync they are properties next to `useFactory`; the factory cannot return
- * them.
- */
+/** Settings of RedPacketModule that Nest needs before it knows the options. With `forRootAsync`, write them next to `useFactory`. */
 export interface RedPacketModuleExtras {
   /** false: the module serves no HTTP routes. Default true. */
   readonly controller?: boolean;

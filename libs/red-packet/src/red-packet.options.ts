@@ -73,25 +73,24 @@ export interface ResolvedRedPacketModuleOptions extends Required<
   readonly onClosed: RedPacketModuleOptions['onClosed'];
   readonly participantName: RedPacketModuleOptions['participantName'];
   /**
-   * How long a process may remember that an activity is sold out, ms. A constant, not an option. Each activity stores the value when
-   * it is created.
+   * How long a process may remember that an activity is sold out, ms. Fixed, not an option. Each activity stores the value at its creation.
    */
   readonly soldOutMs: number;
   /**
-   * About how long a grab waits for packets from other buckets (shards of the activity) if the user's bucket is empty, ms. A constant,
+   * How long a grab waits for packets from other buckets (shards of the activity) if the user's bucket is empty, ms, approximately. Fixed,
    * not an option.
    */
   readonly transferWaitMs: number;
 }
 
-/** Options that the service uses. The controllers and guards use the others. */
+/** Options for the service. The controllers and guards use the others. */
 export type RedPacketServiceOptions = Omit<ResolvedRedPacketModuleOptions, 'identity' | 'adminGuard'>;
 
-/** Other objects that RedPacketService may get in its constructor. */
+/** Further objects for the constructor of RedPacketService. */
 export interface RedPacketHelpers {
-  /** Objects that RedPacketService and RedPacketPayouts share. Default: RedPacketService creates its own. */
+  /** Objects that RedPacketService and RedPacketPayouts share. Default: RedPacketService creates its own ones. */
   readonly activities?: Activities;
-  /** Service that schedules the closing of each activity at its end; undefined without DelayedTaskModule. */
+  /** Service that schedules the end of each activity; undefined without DelayedTaskModule. */
   readonly tasks?: DelayedTaskService | undefined;
   /** Name of the ScriptRegistry; '' for the registry without a name. */
   readonly registryName?: string;

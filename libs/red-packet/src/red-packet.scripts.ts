@@ -6,7 +6,6 @@ import { grabScripts } from './grabs/grab.scripts';
 import { bucketScripts } from './buckets/bucket.scripts';
 import { auditScripts } from './audit/audit.scripts';
 
-/** All scripts of red-packet. */
 export const redPacketScripts = [
   ...activityScripts,
   ...listScripts,

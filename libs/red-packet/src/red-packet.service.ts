@@ -39,12 +39,12 @@ import type {
 
 const NOT_ELIGIBLE: GrabResult = Object.freeze({ status: 'not-eligible' });
 
-/** Function of luanest/testing that is called at each call of `grab`. Its parameter `result` may reject. */
+/** Function of luanest/testing that observes each grab. `result` may reject. */
 type GrabWatcher = (activityId: string, userId: string, result: Promise<GrabResult>) => void;
 
 /**
- * Creates activities, grants each packet to one user, closes activities and audits them. `RedPacketPayouts` pays the winners. A
- * _grant_ is a packet that a user has won.
+ * Creates activities, lets users win their packets, closes activities and audits them. `RedPacketPayouts` pays the winners. A grant is a
+ * packet that a user has won.
  */
 export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /** Name of this class for `luanest/console`. A bundler may shorten the name of the class itself. */
@@ -82,8 +82,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Registers the closing task, checks the permissions of the Redis user, and checks that the activities in Redis have the same number
-   * of partitions as this app.
+   * Prepares the service at boot: registers the task that closes activities, and checks the permissions of the Redis user and the number of
+   * partitions.
    * @throws SetupError, ScriptRefusedError, InvalidOptionError
    */
   async onModuleInit(): Promise<void> {
@@ -92,15 +92,14 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     await this.list.checkPartitions(this.logger);
   }
 
-  /** Makes this process stop reading the winners of sold-out activities. */
+  /** Stops reading the winners of sold-out activities. */
   onApplicationShutdown(): void {
     this.soldOutUsers.close();
   }
 
   /**
    * Creates an activity: splits the total into packets, stores them and opens the activity. You may repeat the call with the same
-   * parameters. A repeated call finds the existing activity. If the creation was interrupted, the call finishes it; this is possible
-   * until the retention ends.
+   * parameters: it then finds the activity, and finishes an interrupted creation, which is possible until the retention ends.
    * @throws InvalidInputError for invalid parameters, and for a new activity whose end has passed by Redis' clock
    * @throws ActivityConflictError if there is an activity with this id and other parameters, or Redis has lost its parameters
    * @throws ActivityIncompleteError if Redis lost packets or parameters during the creation; the errors of ScriptRegistry.run()
@@ -128,12 +127,12 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return result;
   }
 
-  /** For `luanest/testing`: calls `watcher` at each later call of `grab`. */
+  /** Makes later grabs call `watcher`, for `luanest/testing`. */
   [INSPECT](): { readonly watch: (watcher: GrabWatcher) => void } {
     return { watch: (watcher) => (this.watcher = watcher) };
   }
 
-  /** For `luanest/console`: reads the ids of all activities page by page. The activity whose retention ends last comes first. */
+  /** Returns pages of the ids of all activities, for `luanest/console`. The activity whose retention ends last comes first. */
   [CONSOLE](): { readonly page: (limit: number, cursor?: string) => ReturnType<Activities['list']['page']> } {
     return { page: (limit, cursor) => this.list.page(limit, cursor) };
   }
@@ -144,7 +143,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
       checkUserId(userId);
       const known = this.grabber.knownResult(activityId, userId);
       if (known !== undefined) return Promise.resolve(known);
-      // Without `eligibility`, this line makes one promise less for each grab, for speed.
+      // Without `eligibility`, this saves a promise per grab.
       return this.options.eligibility === undefined
         ? this.grabber.grab(activityId, userId)
         : this.grabIfEligible(activityId, userId);
@@ -170,14 +169,14 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Closes an activity for good, and refunds the packets that nobody has won. If the call rejects, call `close` again: no packet is
-   * refunded twice. A delayed task then calls the option `onClosed`, if it is set. An activity whose creation is unfinished (a draft)
-   * stays a draft. Returns undefined if there is no such activity.
+   * refunded twice. Afterwards, the option `onClosed` is called, if it is set. An activity whose creation is unfinished (a draft) is not
+   * closed. Returns undefined if there is no such activity.
    */
   async close(activityId: string): Promise<CloseResult | undefined> {
     const steps = new Steps('RedPacketService.close');
     const found = await this.lifecycle.close(checkActivityId(activityId), steps);
     if (found === undefined) return undefined;
-    // A process may have died after it closed the activity and before this line. Then its refund was not reported to `onClosed` yet.
+    // A process may have died after closing the activity, before this line. Then its refund was not reported to `onClosed` yet.
     if (found.closed.closed || unreportedOf(found.readings) > 0) await steps.read(this.closing.report(activityId));
     return found.closed;
   }
@@ -224,10 +223,9 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Sets the TTL of an activity's keys if the activity owes nothing. An activity owes nothing if it is closed, or has ended without
-   * packets left; all payouts are paid or dropped; and `onClosed` has resolved for all refunds. Before that, keys of an opened
-   * activity have no TTL. With `DelayedTaskModule`, a delayed task sets the TTL. Without that module, call `close` after the end, and
-   * then call this method until it returns true.
+   * Lets Redis forget an activity that owes nothing, by setting the TTL of its keys. An activity owes nothing if it is closed, or has ended
+   * without packets left; if all payouts are paid or dropped; and if `onClosed` has succeeded for all refunds. With `DelayedTaskModule`,
+   * this happens by itself. Without it, call `close` after the end, and then this method until it returns true.
    * @returns true if the keys have a TTL, or there is no such activity; false if the activity owes something, and for a draft (an
    *   unfinished creation) until its retention ends
    */
@@ -254,10 +252,10 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Voids a grant: the user no longer has this packet. Use it if your ledger has refused a payout, because it had already paid the
-   * packet to another user, or another packet to this user. This happens if Redis lost grants, for example in a failover. Without
-   * `paid`, the user may win another packet, and this call grabs for the user. With `paid`, the packet is refunded, and later grabs
-   * return the packet of `paid`. May be repeated.
+   * Takes a packet away from a user (voids the grant). Use it if your ledger has refused a payout, because it had already paid the packet
+   * to another user, or another packet to this user. This happens after Redis has lost grants, for example in a failover. Without `paid`,
+   * the user may win another packet, and this call grabs for the user. With `paid`, the packet is refunded, and later grabs return the
+   * packet of `paid`. May be repeated.
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   async conflict(activityId: string, { activityKey, userId, packetId, paid }: PayoutConflict): Promise<ConflictResult> {
@@ -270,7 +268,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     if (found === 'gone') return { voided: false, now: { status: 'not-open', reason: 'unknown' } };
     const voided = found === 'void';
     if (voided && paidBefore !== undefined) await steps.read(this.closing.report(activityId));
-    // `eligibility` is not asked again, because the user passed it before the grant.
+    // `eligibility` is not called again, because it has accepted the user before.
     return { voided, now: await steps.read(this.grabber.grab(activityId, userId)) };
   }
 
@@ -285,10 +283,9 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Repairs an activity after another program has deleted payout rows from an outbox (stream of open payouts) or from the dead
-   * letters. If the winner is not in the ledger, writes the row again, so that the winner is paid. If the winner is in the ledger,
-   * counts the lost row as paid. Reads all records first. So pause the activity before the call, and do not replay or drop payouts
-   * while it runs. Returns undefined if there is no such activity.
+   * Restores payouts that another program has deleted from Redis. If the winner is not in the ledger, the payout is written again, so that
+   * the winner is paid; otherwise it counts as paid. This reads all records, so pause the activity before the call, and do not replay or
+   * drop payouts meanwhile. Returns undefined if there is no such activity.
    * @param options `ledger`: packets that the ledger has paid. Default: those of the option `ledger` of the module
    * @throws InvalidInputError without a ledger; the errors of the ledger and of ScriptRegistry.run(): then call it again
    */

@@ -1,10 +1,9 @@
 import type { Page } from '../../internal/src';
 
 /**
- * Method by which a total is split into packets. `double-mean`: the cents of each packet are random, from the minimum to twice the
- * mean of the money that is left. `line-cut`: the total is a line that is cut at random points. On average, its largest packet is
- * larger than with `double-mean`. `equal`: packets differ by at most one cent. `given`: the parameter `amounts` has the cents of each
- * packet.
+ * Method by which a total is split into packets. `double-mean`: each packet is random, from the minimum to twice the mean of the money that
+ * is left. `line-cut`: the total is cut at random points, like a line. On average, its largest packet is larger than with `double-mean`.
+ * `equal`: packets differ by at most one cent. `given`: the parameter `amounts` has the cents of each packet.
  */
 export type SplitMethod = 'double-mean' | 'line-cut' | 'equal' | 'given';
 
@@ -118,7 +117,7 @@ export interface ActivityStatus {
   readonly totalCents: number;
   readonly packets: number;
   readonly buckets: number;
-  /** Packets and cents that are neither won nor refunded: they are in the pool of a bucket, or are moving between buckets. */
+  /** Packets and cents that are neither won nor refunded, including those on the way between buckets. */
   readonly remainingPackets: number;
   readonly remainingCents: number;
   /** Packets and cents that users have won. */
@@ -127,14 +126,14 @@ export interface ActivityStatus {
   /** Packets and cents that were refunded because the activity was closed, or by `RedPacketService.conflict`. */
   readonly refundedPackets: number;
   readonly refundedCents: number;
-  /** Packets and cents that are moving between buckets. */
+  /** Packets and cents on the way between buckets. */
   readonly movingPackets: number;
   readonly movingCents: number;
   /** Number of open payouts: not paid yet, and not dead-lettered. */
   readonly openPayouts: number;
   /** Number of dead-lettered payouts. No handler is called for them until they are replayed. */
   readonly deadLetters: number;
-  /** Number of refunded packets for which `onClosed` has not resolved yet; 0 if the activity was created without `onClosed`. */
+  /** Number of refunded packets that were not reported to `onClosed` yet; 0 if the activity was created without `onClosed`. */
   readonly unreportedPackets: number;
   /** When the activity was created, ms since 1970. */
   readonly createdAtMs: number;
@@ -149,10 +148,7 @@ export interface ActivityStatus {
   readonly expiresAtMs: number;
   /** True if `expiresAtMs` has passed. */
   readonly overdue: boolean;
-  /**
-   * True after the TTL of all keys was set. luanest sets it when it finds that the activity owes nothing, or when you call
-   * `RedPacketService.forget`.
-   */
+  /** True once Redis will forget the activity, because it owes nothing, or after `RedPacketService.forget`. */
   readonly settled: boolean;
 }
 
@@ -188,7 +184,7 @@ export interface ResultsPage extends Page<ResultRow> {
 /** Result of `RedPacketService.close`. */
 export interface CloseResult {
   readonly activityId: string;
-  /** True if this call closed the activity, or one of its buckets. */
+  /** True if this call has closed the activity, or a bucket of it. */
   readonly closed: boolean;
   /** All packets and cents that were refunded so far, by this call, by earlier calls and by `conflict`. */
   readonly refundedPackets: number;
@@ -214,11 +210,10 @@ export interface PayoutConflict {
 
 /** Result of `RedPacketService.conflict`. */
 export interface ConflictResult {
-  /**
-   * True if this call or an earlier one has voided the grant, so that the user no longer has the packet; false if the user has no such
-   * grant.
-   */
+  /** True if the user no longer has the packet, because of this call or an earlier one; false if the user did not have it. */
   readonly voided: boolean;
-  /** Result of the grab that `conflict` made for the user afterwards. `not-open` if Redis no longer has the activity of `activityKey`. */
+  /**
+   * Result of the grab that `conflict` has made for the user afterwards. `not-open` if Redis no longer has the activity of `activityKey`.
+   */
   readonly now: GrabResult;
 }

@@ -5,13 +5,13 @@ import {
   type ScriptRegistry,
 } from 'luanest/script-registry';
 
-/** Options of RedPacketModule: for how many replicas to wait, and how long. */
+/** Options of RedPacketModule about replicas: for how many to wait, and how long. */
 export interface ReplicaOptions {
   readonly replicas: number;
   readonly replicasTimeoutMs: number;
 }
 
-/** Runs scripts, and waits (WAIT) until `replicas` replicas have their writes. If `replicas` is 0, does not wait. */
+/** Runs scripts, and then waits (WAIT) until `replicas` replicas have their writes; does not wait if `replicas` is 0. */
 export class Replicated {
   constructor(
     private readonly registry: ScriptRegistry,
@@ -24,8 +24,8 @@ export class Replicated {
   }
 
   /**
-   * Runs a script, and waits for replicas. The script must write something at each run, also when it is repeated: WAIT covers only the
-   * writes of its own connection.
+   * Runs a script, and waits for replicas. The script must write something each time, even when it is repeated, because WAIT covers only
+   * the writes of its own connection.
    *
    * @returns the result; `confirmed` is true if enough replicas have the writes of the script, and all earlier writes of this master
    * @throws the errors of ScriptRegistry.runAndWait()
@@ -41,10 +41,10 @@ export class Replicated {
   }
 
   /**
-   * Does what `run` does, for a step that a failover must not undo, because a later step depends on it. Throws if it is not confirmed.
+   * Runs a step that a failover must not undo, because a later step depends on it. Throws if too few replicas confirm it.
    *
    * @param step description of the step for the error, such as `Packets left a bucket`
-   * @param isDone returns false for the result of a call that did nothing. Such a call does not need replicas
+   * @param isDone returns false for the result of a call that did nothing, which needs no replicas
    * @throws NotReplicatedError if too few replicas have confirmed the step. The master has done the step, and you may repeat it
    */
   async step<K extends readonly string[], A, R>(

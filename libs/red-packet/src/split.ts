@@ -8,7 +8,7 @@ export interface SplitPlan {
   readonly maxCents: number;
 }
 
-/** Returns a random integer from 0 to `below - 1`. @throws RangeError unless `below` is an integer from 1 to 2^53 - 1 */
+/** Function that returns a random integer from 0 to `below - 1`. @throws RangeError unless `below` is an integer from 1 to 2^53 - 1 */
 type DrawInteger = (below: number) => number;
 
 const TWO_53 = 2 ** 53;
@@ -59,7 +59,7 @@ export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: Spl
   let rest = totalCents;
   for (let left = packets; left > 0; left--) {
     const others = left - 1;
-    // Each of the other packets needs at least minCents and takes at most maxCents. This limits the cents of this packet.
+    // The other packets need at least `minCents` each and take at most `maxCents`, which limits this packet.
     const low = Math.max(minCents, rest - others * maxCents);
     const high = Math.min(maxCents, rest - others * minCents, Math.max(low, twiceTheMean(rest, left)));
     const amount = others === 0 ? rest : low + draw(high - low + 1);
@@ -69,19 +69,16 @@ export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: Spl
   return shuffle(amounts, draw);
 }
 
-/**
- * Returns `2 * total / count`, rounded down, but at most `total`. A division of floats could round up if the total is near
- * 2^53.
- */
+/** Returns `2 * total / count`, rounded down, but at most `total`. A division of floats could round up near 2^53. */
 function twiceTheMean(total: number, count: number): number {
   const over = total % count;
   return Math.min(total, ((total - over) / count) * 2 + Math.floor((2 * over) / count));
 }
 
 /**
- * Splits a total by cutting a line at random points. Each packet is a piece of the line, plus `minCents`. If a packet has more than
- * `maxCents`, the excess is distributed at random among the packets below `maxCents`. Then the packets are shuffled. Otherwise the
- * first and the last packet would be smaller on average.
+ * Splits a total by cutting a line at random points. Each packet is a piece of the line, plus `minCents`. What exceeds `maxCents` is
+ * distributed at random among smaller packets. Then the packets are shuffled, because the first and the last one would be smaller on
+ * average.
  *
  * The packets add up to the total exactly, and each is from `minCents` to `maxCents`.
  *
@@ -96,7 +93,7 @@ function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, dr
   const room = maxCents - minCents;
   const spare = Array.from({ length: packets }, (_, i) => (cuts[i + 1] as number) - (cuts[i] as number));
   let excess = 0;
-  // A BigInt: the sum of the free space of all packets may be more than 2^53, where floats lose cents.
+  // The sum of the free space of all packets may be more than 2^53, where floats lose cents.
   let space = 0n;
   for (const [i, cents] of spare.entries()) {
     excess += Math.max(0, cents - room);

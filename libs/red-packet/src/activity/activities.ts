@@ -7,13 +7,12 @@ import { Replicated, type ReplicaOptions } from '../replicated';
 import { ActivityList } from './activity-list';
 import { Lifecycle } from './lifecycle';
 
-/** Options that the objects of Activities need. */
 interface ActivitiesOptions extends ReplicaOptions {
   readonly partitions: number;
   readonly ledger?: Ledger | undefined;
 }
 
-/** The objects that RedPacketService and RedPacketPayouts share. */
+/** Objects that RedPacketService and RedPacketPayouts share. */
 export class Activities {
   readonly layouts: Layouts;
   readonly list: ActivityList;

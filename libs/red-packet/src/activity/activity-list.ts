@@ -4,16 +4,16 @@ import { SetupError, type Page } from '../../../internal/src';
 import { addActivity, fixPartitions, listActivities, pageActivities, retireActivity } from './list.scripts';
 
 /**
- * Time after which the keys of an activity have expired if their TTL was set now, ms: a day and two minutes. If the retention ends
- * later, the keys exist until then.
+ * If the TTL of an activity's keys is set now, they have expired after this time, ms: a day and two minutes. If the retention ends later,
+ * they exist until then.
  */
 const KEPT_MS = 86_400_000 + 120_000;
 /** Deadline of the check at boot, ms. */
 const DEADLINE_MS = 1_000;
 
 /**
- * List of all activities in Redis, for operators. Grabs and payouts do not read the list. Redis also stores the number of partitions
- * next to the list. This number cannot change while there are activities.
+ * List of all activities in Redis, for operators. Grabs and payouts do not need it. Next to the list, Redis stores the number of
+ * partitions, which cannot change while there are activities.
  */
 export class ActivityList {
   private readonly keys: { readonly activities: string; readonly settled: string; readonly partitions: string };
@@ -22,12 +22,12 @@ export class ActivityList {
     private readonly registry: ScriptRegistry,
     private readonly partitions: number,
   ) {
-    // No activity has keys with this hash tag: the hash tags of activities are numbers.
+    // The hash tags of activities are numbers, so no activity has keys with this one.
     const tag = registry.keySpace('red-packet').tag('activities');
     this.keys = { activities: tag.key('activities'), settled: tag.key('settled'), partitions: tag.key('partitions') };
   }
 
-  /** @throws SetupError if there are activities with another number of partitions. Only warns if Redis does not reply. */
+  /** @throws SetupError if there are activities with another number of partitions. If Redis does not reply, only a warning is logged */
   async checkPartitions(logger: Pick<Logger, 'warn'>): Promise<void> {
     try {
       await this.compareStored({ deadlineMs: DEADLINE_MS });
@@ -41,8 +41,8 @@ export class ActivityList {
   }
 
   /**
-   * Checks that Redis and this process have the same number of partitions. Call it before you treat a missing key as lost: a process
-   * with another number of partitions stores it under another name.
+   * Checks that Redis and this process have the same number of partitions. Call it before you treat a missing key as lost, because a
+   * process with another number of partitions uses other keys.
    *
    * @throws SetupError if there are activities with another number of partitions; the errors of ScriptRegistry.run()
    */
@@ -54,8 +54,8 @@ export class ActivityList {
   /**
    * Adds an activity to the list.
    *
-   * @param fromMs start of the retention, ms since 1970: the end of the activity, or its start if its end is the default. A time in
-   *   the past, such as 0, counts as now
+   * @param fromMs time from which the retention counts, ms since 1970: the end of the activity, or its start if the end is the default. A
+   *   time in the past, such as 0, counts as now
    * @throws SetupError if there are activities with another number of partitions
    */
   async add(activityId: string, retentionMs: number, fromMs: number): Promise<void> {
@@ -63,14 +63,14 @@ export class ActivityList {
     this.compare(await this.registry.run(addActivity, { keys, args: { activityId, partitions, retentionMs, fromMs } }));
   }
 
-  /** Notes that the keys of an activity have a TTL, or do not exist. The id leaves the list when the keys have expired. */
+  /** Notes that the keys of an activity have a TTL or do not exist, so that its id leaves the list when they have expired. */
   async retire(activityId: string, exists: boolean): Promise<void> {
     const { activities, settled } = this.keys;
     const args = { activityId, keepMs: exists ? KEPT_MS : 0 };
     await this.registry.run(retireActivity, { keys: { activities, settled }, args });
   }
 
-  /** Keeps an activity in the list, because it still owes a payout or a refund after the end of its retention. */
+  /** Keeps an activity in the list, because it still owes a payout or a refund although its retention is over. */
   async keep(activityId: string): Promise<void> {
     await this.add(activityId, 1, 0);
   }
@@ -81,7 +81,7 @@ export class ActivityList {
   }
 
   /**
-   * Reads a page of the ids. The activity whose retention ends last comes first.
+   * Returns a page of the ids. The activity whose retention ends last comes first.
    *
    * @param cursor `nextCursor` of the page before
    */

@@ -15,10 +15,13 @@ import {
   voidGrantLua,
 } from '../scripts/generated';
 
-/** Maximum number of packets in one call of fill-pool.lua. The script passes all of them to one RPUSH, and refuses more. */
+/** Maximum number of packets that one call of fill-pool.lua stores. The script refuses more. */
 export const CHUNK_PACKETS = 1_000;
 
-/** Value of the field `state` of a meta hash. `spread:<n>` is the state of a root: the activity is open, and has n buckets. */
+/**
+ * Stored state of a bucket (shard of an activity). `spread:<n>` is the state of the root: the hash that has the number of buckets, n, of an
+ * open activity.
+ */
 type StoredState = 'draft' | 'open' | 'paused' | 'closed' | `spread:${number}`;
 
 export const beginActivity = defineScript({
@@ -151,7 +154,6 @@ export const checkPermissions = defineScript({
   reply: (missing: string[]) => missing,
 });
 
-/** Scripts that create, change and settle activities. */
 export const activityScripts = [
   beginActivity,
   fillPool,

@@ -7,19 +7,17 @@ import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { Closed, Lifecycle } from './lifecycle';
 import { unreportedOf } from './status';
 
-/** Maximum number of attempts of a task. After that, the task is dead-lettered. */
+/** After this many failed attempts, a task becomes a dead letter. */
 const ATTEMPTS = 1_000;
 /**
- * Pauses between attempts: 1 s, then twice as long each time, up to 60 s. delayed-task shortens each pause by up to half at
- * random, so 1,000 failed attempts take about 12 hours.
+ * Pauses between attempts: 1 s, then twice as long each time, up to 60 s. Each pause is shortened by up to half at random, so 1,000 failed
+ * attempts take about 12 hours.
  */
 const BACKOFF = { delayMs: 1_000, maxDelayMs: 60_000 };
-/** Longest pause between two checks whether an activity still owes something, ms. */
+/** Longest pause between two checks if an activity still owes a payout or a refund, ms. */
 const OWED_MS = 600_000;
 
-/**
- * Payload of the tasks. `sinceMs`: when the settling task was scheduled, ms since 1970, by the clock of the process that scheduled it.
- */
+/** Payload of both tasks. `sinceMs`: when the first check was scheduled, ms since 1970 by the clock of the process that scheduled it. */
 interface ActivityTask {
   readonly activityId: string;
   readonly sinceMs?: number;
@@ -27,19 +25,19 @@ interface ActivityTask {
 
 // See DECISIONS.md: tasks-close-and-settle
 /**
- * Schedules two delayed tasks for each activity. The closing task closes the activity at its end, and calls `onClosed`. If the
- * activity then owes a payout or a refund, the settling task checks it until it owes nothing, and sets the TTL of its keys. Without
- * `DelayedTaskModule`, schedules no task.
+ * Ends activities with two delayed tasks. The closing task closes an activity at its end, and calls `onClosed`. If the activity still owes
+ * a payout or a refund, the settling task checks it repeatedly until it owes nothing, and then sets the TTL of its keys. Without
+ * `DelayedTaskModule`, no task is scheduled.
  */
 export class Closing {
   private readonly name: string;
   private readonly settling: string;
   private readonly logger = new Logger(Closing.name);
   private readonly debts = new Debts(new Logger('RedPacketPayouts'));
-  /** True after the error was logged that this process has no `onClosed`. */
+  /** True once the missing `onClosed` of this process was logged. */
   private isLogged = false;
 
-  /** @param registry name of the ScriptRegistry, '' for the registry without a name. It is a part of the names of the tasks. */
+  /** @param registry name of the ScriptRegistry, '' for the one without a name. The names of the tasks contain it */
   constructor(
     private readonly lifecycle: Lifecycle,
     private readonly tasks: DelayedTaskService | undefined,
@@ -63,10 +61,10 @@ export class Closing {
   }
 
   /**
-   * Schedules the task that closes an activity at `endsAtMs`. May be repeated: an activity has one closing task.
+   * Schedules the task that closes an activity at `endsAtMs`. A repeated call schedules no second task.
    *
-   * @param onConflict what to do if there is a closing task for this id. Pass `replace` for a new activity: an earlier activity with
-   *   the same id may have left a dead-lettered task. Pass `keep` for an open activity: its task may be running.
+   * @param onConflict rule for an existing task of this id. Pass `replace` for a new activity, because an earlier one with the same id may
+   *   have left a dead letter. Pass `keep` for an open activity, whose task may be running
    * @throws the errors of ScriptRegistry.run()
    */
   async schedule(activityId: string, endsAtMs: number, onConflict: 'replace' | 'keep' = 'replace'): Promise<void> {
@@ -74,7 +72,7 @@ export class Closing {
   }
 
   /**
-   * Schedules a call of `onClosed`, due now. Does nothing without `onClosed`, and for an activity that is not closed.
+   * Schedules a call of `onClosed`, due now. Does nothing without `onClosed`, or for an activity that is not closed.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -95,8 +93,8 @@ export class Closing {
 
   private async close(activityId: string, attempt: number): Promise<ReturnType<typeof retryLater> | undefined> {
     const closed = await this.lifecycle.closeAtEnd(activityId);
-    // The Redis server of the task and the server of the activity may have different clocks. If the task is early, this is not a
-    // failure: nothing is logged, and the task is tried again later.
+    // The task and the activity may be on Redis servers with different clocks. A task that comes too early is not a failure: nothing is
+    // logged, and the task is tried again later.
     // See DECISIONS.md: early-close-waits-by-backoff
     if (closed === 'not-ended') {
       return retryLater({ delayMs: Math.min(BACKOFF.delayMs * 2 ** (attempt - 1), BACKOFF.maxDelayMs) });
@@ -104,7 +102,7 @@ export class Closing {
     if (typeof closed === 'object') await this.callListener(closed);
     const state = await this.lifecycle.settle(activityId);
     if (state !== 'owed') return undefined;
-    // A repeated create call may still open a draft. A later attempt of this task then closes it. If no call opens the draft, its keys
+    // A repeated `create` call may still open this draft, and a later attempt of this task then closes it. Otherwise the keys of the draft
     // expire.
     if (closed === 'draft') {
       const endsAtMs = (await this.lifecycle.status(activityId))?.endsAtMs ?? 0;
@@ -115,10 +113,7 @@ export class Closing {
     return undefined;
   }
 
-  /**
-   * Sets the TTL of an activity if it owes nothing any more. Otherwise checks again later. Each pause is a quarter of the time since
-   * `sinceMs`.
-   */
+  /** Sets the TTL of an activity that owes nothing. Otherwise checks again after a quarter of the time since `sinceMs`. */
   private async settle({ activityId, sinceMs = 0 }: ActivityTask): Promise<ReturnType<typeof retryLater> | undefined> {
     const state = await this.lifecycle.settle(activityId);
     this.debts.check(activityId, state === 'gone' ? undefined : await this.lifecycle.status(activityId));
@@ -127,8 +122,7 @@ export class Closing {
   }
 
   /**
-   * Calls `onClosed`. When it has resolved, notes this in Redis. Until then, Redis keeps the activity, unless `forget` gives up the
-   * refund.
+   * Calls `onClosed`, and notes in Redis that it has succeeded. Until then, Redis keeps the activity, unless `forget` gives up the refund.
    */
   private async callListener(closed: Closed): Promise<void> {
     const { onClosed } = this.options;
@@ -137,8 +131,8 @@ export class Closing {
         `RedPacketModule: The refund of activity ${JSON.stringify(closed.closed.activityId)} was not reported yet, because this process ` +
           'has no onClosed, but the process that created the activity has. Set onClosed in all processes. The report is tried again.',
       );
-      // This error is logged here, because a worker logs only the kind of an error of a handler, not its message, which may quote a
-      // payload.
+      // The error of a task handler appears in the log without its message, because a message may quote a payload. This message is safe, so
+      // it is logged here.
       if (!this.isLogged) this.logger.error(error.message);
       this.isLogged = true;
       throw error;

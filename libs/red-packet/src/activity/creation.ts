@@ -11,20 +11,20 @@ import { beginActivity, CHUNK_PACKETS, fillPool, openActivity } from './activity
 import type { ActivityList } from './activity-list';
 import type { Closing } from './closing';
 
-/** Value of `bucket` for a root. A root is the meta hash that has the number of buckets of a sharded activity. */
+/** Number that stands for the root instead of a bucket: the hash that has the number of buckets of a sharded activity. */
 const ROOT = -1;
 
 interface Share {
   readonly bucket: number;
   readonly totalCents: number;
-  /** `<packetId>:<cents>:<sum>` for each packet; `sum` is the cents of this packet and of all packets before it in the bucket. */
+  /** Packets of one bucket, each as `<packetId>:<cents>:<sum>`. `sum` counts the cents of this packet and of all packets before it. */
   readonly entries: readonly string[];
 }
 
 // See DECISIONS.md: creation-is-three-scripts
 /**
- * Creates activities. Each step may be repeated: first the parameters are stored, then the pools are filled in chunks of up to
- * 1,000 packets, then the buckets are opened.
+ * Creates activities in three steps, each of which may be repeated: store the parameters, fill the buckets with packets in chunks of up to
+ * 1,000, and open the buckets.
  */
 export class Creation {
   constructor(
@@ -35,16 +35,13 @@ export class Creation {
     private readonly closing: Closing,
   ) {}
 
-  /**
-   * Creates an activity. If there is an activity with the same id and parameters, finishes its creation. For errors see
-   * RedPacketService.create.
-   */
+  /** Creates an activity, or finishes the creation of one with the same id and parameters. Throws the errors of RedPacketService.create. */
   async create(activity: CheckedActivity): Promise<CreateResult> {
     const { activityId, startsAtMs, endsAtMs } = activity;
     const { retentionMs } = this.settings;
     const steps = new Steps('RedPacketService.create', 'Send the same create call again: that is safe.');
-    // The id is added to the list before the activity exists. So while there is an activity, the list is not empty, and the number of
-    // partitions cannot change. A crash after this line leaves an unused id in the list. `settle` removes it.
+    // The id is added to the list first. So while any activity exists, the list is not empty, and the number of partitions cannot change.
+    // After a crash, an unused id may stay in the list, which `settle` removes.
     await steps.one(this.list.add(activityId, retentionMs, Math.max(startsAtMs, endsAtMs)));
     return steps.read(this.createListed(activity));
   }
@@ -64,8 +61,8 @@ export class Creation {
       expiresAtMs: 0,
     });
     if (begun.state === 'draft') {
-      // begin() has checked the parameters, so `endsAtMs` is the end of this activity. The closing task is scheduled before the
-      // activity opens. So a crash cannot leave an open activity without this task.
+      // The parameters were compared, so `endsAtMs` is the end of this activity. The closing task comes before the opening, so that a crash
+      // cannot leave an open activity without it.
       // See DECISIONS.md: closing-task-before-opening
       await this.closing.schedule(activityId, begun.endsAtMs);
       const layout = this.layouts.build(activityId, buckets);
@@ -78,13 +75,13 @@ export class Creation {
         }
       }
       await Promise.all(shares.map(({ bucket, entries }) => this.fill(keysOf(layout, bucket), entries)));
-      // All pools are full before the first bucket opens.
+      // No bucket may open before all buckets are full.
       if (!single) await Promise.all(layout.buckets.map((keys) => this.open(layout, keys)));
     } else if (begun.state !== 'closed') {
-      // Redis may have lost the closing task. So schedule it again if it does not exist.
+      // Redis may have lost the closing task, so it is scheduled again if it does not exist.
       await this.closing.schedule(activityId, begun.endsAtMs, 'keep');
     }
-    // `list.add` has removed the note that this settled activity leaves the list when it has expired. So write the note again.
+    // `list.add` has deleted the note that this activity leaves the list when its keys have expired, so the note is written again.
     if (begun.status === 'settled') await this.list.retire(activityId, true);
     const created = await this.open(this.layouts.root(activityId), root);
     return { activityId, totalCents, packets, created };
@@ -135,8 +132,8 @@ export class Creation {
   }
 
   /**
-   * Appends the packets that are not in the pool yet. If another process fills the same pool at the same time, continues after the
-   * last packet that either process has appended.
+   * Appends the packets that the bucket does not have yet. If another process fills the same bucket at the same time, continues after the
+   * last packet of either process.
    */
   private async fill({ meta, pool }: BucketKeys, entries: readonly string[]): Promise<void> {
     let offset = 0;
@@ -149,9 +146,9 @@ export class Creation {
   }
 
   /**
-   * Opens a bucket or the root. Returns true if this call opened it, false if an earlier call did.
+   * Opens a bucket or the root. Returns true if this call opened it, and false if an earlier call did.
    *
-   * @throws ActivityIncompleteError if the pool is not complete, or the parameters are not in Redis
+   * @throws ActivityIncompleteError if packets or parameters are missing in Redis
    */
   private async open({ activityId }: Layout, { meta, pool, grants, outbox }: BucketKeys): Promise<boolean> {
     const keys = { meta, pool, grants, outbox };
@@ -168,7 +165,7 @@ export class Creation {
   }
 }
 
-/** Returns a hash of the parameters. A repeated create call has the same parameters as the first call if it has the same hash. */
+/** Returns a hash of the parameters, by which a repeated `create` call is compared with the first one. */
 export function fingerprintOf({ amounts = [], ...parameters }: CheckedActivity): string {
   const named = Object.entries(parameters).sort(([one], [other]) => (one < other ? -1 : 1));
   return createHash('sha256')
@@ -178,8 +175,8 @@ export function fingerprintOf({ amounts = [], ...parameters }: CheckedActivity):
 }
 
 /**
- * Distributes the packets over the buckets in turn. All split methods except `given` return packets in random order. So on average, no
- * bucket gets larger packets than another.
+ * Distributes the packets over the buckets in turn. All split methods except `given` return packets in random order, so no bucket gets
+ * larger packets on average.
  */
 function sharesOf(amounts: readonly number[], buckets: number): Share[] {
   const sums = Array.from({ length: buckets }, () => 0);

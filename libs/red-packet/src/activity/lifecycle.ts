@@ -14,30 +14,28 @@ import type { Replicated } from '../replicated';
 import { Refunds } from './refunds';
 
 /**
- * Maximum number of rounds in which a close finishes transfers of packets between buckets. One round usually finishes all transfers,
- * because closed buckets begin no new ones. But a transfer to a bucket that Redis has lost can never be finished. The limit ends the
- * rounds then.
+ * Closing an activity finishes transfers of packets between buckets, in at most this many rounds. One round is usually enough, because
+ * closed buckets start no transfers. But a transfer to a bucket that Redis has lost can never be finished.
  */
 const MAX_ROUNDS = 20;
 
-/** Keys of the buckets of an activity, and a reading of each bucket. A bucket is a shard with its own pool of packets. */
+/** An activity as it was read from Redis: the keys of its buckets (shards), and the values of each bucket. */
 export interface Read {
   readonly layout: Layout;
   readonly readings: readonly BucketReading[];
-  /** End of the retention, ms since 1970. A later activity with the same id has another value. */
+  /** End of the retention, ms since 1970. It distinguishes an activity from a later one with the same id. */
   readonly expiresAtMs: number;
 }
 
 // See DECISIONS.md: late-calls-name-their-activity
-/** Keys of an activity, and its `expiresAtMs`, which distinguishes it from earlier and later activities with the same id. */
+/** Keys of an activity with its `expiresAtMs`, which distinguishes it from earlier and later activities with the same id. */
 type Life = Pick<Read, 'layout' | 'expiresAtMs'>;
 
-/** A closed activity. `closed` has its refund, which was calculated from `readings`. */
+/** A closed activity. `closed` has its refund, which was computed from the values in `readings`. */
 export interface Closed extends Read {
   readonly closed: CloseResult;
 }
 
-/** Objects that a Lifecycle uses. */
 interface LifecycleParts {
   readonly layouts: Layouts;
   readonly transfers: Transfers;
@@ -46,7 +44,7 @@ interface LifecycleParts {
   readonly replicated: Replicated;
 }
 
-/** Reads activities, pauses and closes them, and sets their TTL. */
+/** Reads, pauses and closes activities, and sets the TTL of their keys. */
 export class Lifecycle {
   private readonly layouts: Layouts;
   private readonly transfers: Transfers;
@@ -66,20 +64,19 @@ export class Lifecycle {
   }
 
   /**
-   * Reads every bucket. If the activity is a draft with several buckets, reads only the root: the meta hash that has the number of
-   * buckets. Returns undefined if there is no such activity.
+   * Reads every bucket of an activity. For a draft with several buckets, reads only the root, which has the number of buckets. Returns
+   * undefined if there is no such activity.
    */
   async read(activityId: string): Promise<Read | undefined> {
     const found = await this.find(activityId);
-    // The layout of a draft is its root alone, even if the activity has several buckets. It is not remembered, because it would be
-    // wrong after the activity has opened.
+    // A draft is read without its buckets. This layout would be wrong after the activity has opened, so it is not remembered.
     if (found !== undefined && found.readings[0]?.state !== 'draft') this.layouts.confirm(found.layout);
     return found;
   }
 
   /**
-   * Returns the layout of an activity: the keys of its buckets. Reads the buckets, unless this process has read them within the
-   * last two seconds. Returns undefined if there is no such activity.
+   * Returns the keys of an activity's buckets. Reads the buckets, unless this process has done so within the last two seconds. Returns
+   * undefined if there is no such activity.
    */
   async layoutOf(activityId: string): Promise<Layout | undefined> {
     return this.layouts.fresh(activityId) ?? (await this.read(activityId))?.layout;
@@ -91,11 +88,11 @@ export class Lifecycle {
   }
 
   /**
-   * Pauses or resumes every bucket. A draft and a closed activity stay as they are. If two calls run at the same time, all buckets end
-   * in the state of the call that began later.
+   * Pauses or resumes every bucket. A draft and a closed activity stay as they are. Of two calls at the same time, the one that began later
+   * wins in all buckets.
    *
-   * @returns the new state; undefined if there is no such activity. If a bucket was still a draft, it was not paused or resumed. Then
-   *   this returns `draft`, even if the activity has opened meanwhile
+   * @returns the new state; undefined if there is no such activity; `draft` if a bucket was still a draft, and so was not changed, even if
+   *   the activity has opened meanwhile
    */
   async setPaused(activityId: string, paused: boolean): Promise<ActivityState | undefined> {
     const steps = new Steps(`RedPacketService.${paused ? 'pause' : 'resume'}`);
@@ -107,8 +104,7 @@ export class Lifecycle {
       const args = { state, decision: (await numbered) ?? '' };
       return (await this.registry.run(setPause, { keys: { meta }, args })).was;
     });
-    // The activity may have opened meanwhile. If the current state were returned, the caller would not see that a bucket was not
-    // paused.
+    // A bucket that was still a draft was not paused. The caller must see this, even if the activity has opened meanwhile.
     if (done?.statuses.includes('draft')) return 'draft';
     return done && (await steps.read(this.status(activityId)))?.state;
   }
@@ -121,8 +117,8 @@ export class Lifecycle {
   /**
    * Closes an activity whose end has passed by Redis' clock.
    *
-   * @returns `not-ended` if the end has not passed by the clock of one of the buckets: this bucket is not closed, but others may be;
-   *   `draft` for a draft, which stays a draft; undefined if there is no such activity
+   * @returns `not-ended` if the end has not passed by the clock of some bucket, which then stays open; `draft` for a draft, which is not
+   *   closed; undefined if there is no such activity
    */
   closeAtEnd(activityId: string): Promise<Closed | 'not-ended' | 'draft' | undefined> {
     return this.closeBuckets(
@@ -147,7 +143,7 @@ export class Lifecycle {
     if (done === undefined) return undefined;
     const { layout, statuses, expiresAtMs } = done;
     if (statuses.includes('not-ended')) return 'not-ended';
-    // A draft has not opened, so its packets cannot be refunded yet. The closing task tries again later.
+    // A draft may still open, so its packets cannot be refunded yet. The closing task tries again later.
     if (atEnd && statuses.includes('draft')) return 'draft';
     let readings = await steps.read(this.finishTransfers(layout));
     if ((await steps.read(this.refunds.compare(layout, readings))) > 0) readings = await this.transfers.readAll(layout);
@@ -157,7 +153,7 @@ export class Lifecycle {
     return { layout, readings, expiresAtMs, closed };
   }
 
-  /** Runs a script on each bucket, and returns the states that they report. Returns undefined if there is no such activity. */
+  /** Runs a script on each bucket, and returns the resulting states; undefined if there is no such activity. */
   private async onBuckets<State extends string>(
     activityId: string,
     steps: Steps,
@@ -168,8 +164,8 @@ export class Lifecycle {
       if (found === undefined) return undefined;
       const { layout, expiresAtMs } = found;
       const statuses = await steps.all(layout.buckets.map((keys) => run(keys, layout)));
-      // For a draft with several buckets, `read` returns only the root. If the draft has opened meanwhile, the script has changed
-      // nothing and returns `spread:<n>`. The loop then runs again with all buckets.
+      // A draft was read without its buckets. If it has opened meanwhile, the script has only found the root, and changed nothing. The loop
+      // then runs again with all buckets.
       if (!statuses.some((status) => status.startsWith('spread:'))) return { layout, expiresAtMs, statuses };
     }
   }
@@ -183,8 +179,8 @@ export class Lifecycle {
   }
 
   /**
-   * Notes that `onClosed` has resolved for the refunds in the readings. If the activity owes nothing else, sets the TTL of its keys.
-   * Does nothing if all refunds in the readings were reported before.
+   * Notes that `onClosed` has succeeded for these refunds. If the activity owes nothing else, sets the TTL of its keys. Does nothing if all
+   * of these refunds were noted before.
    */
   async noteReport({ layout, readings, expiresAtMs }: Closed): Promise<void> {
     if (unreportedOf(readings) === 0) return;
@@ -197,20 +193,19 @@ export class Lifecycle {
   }
 
   /**
-   * Sets the TTL of an activity's keys if it owes nothing: no user can win any more, all payouts are settled, and all refunds are
-   * reported. The TTL is never removed again.
+   * Sets the TTL of an activity's keys if it owes nothing: no user can win any more, all payouts are settled, and all refunds are reported.
+   * The TTL is never removed again.
    *
-   * @param giveUp true: also sets the TTL of a closed activity that owes something. Default false.
-   * @returns `settled` if this call or an earlier one has set the TTL, and for a draft whose retention is over; `gone` if there is no
-   *   such activity; otherwise `owed`
+   * @param giveUp true: also sets the TTL of a closed activity that owes something. Default false
+   * @returns `settled` if this call or an earlier one has set the TTL, and for a draft whose retention is over; `gone` if there is no such
+   *   activity; otherwise `owed`
    */
   async settle(activityId: string, giveUp = false): Promise<'settled' | 'owed' | 'gone'> {
     const found = await this.look(activityId);
     const steps = new Steps(`RedPacketService.${giveUp ? 'forget' : 'settle'}`);
     if (found === undefined || isLost(found)) {
       await steps.read(this.list.compareStored());
-      // If an activity has several buckets, its root may remain after the buckets have expired or were lost. This sets the TTL of the
-      // root.
+      // The root of an activity with several buckets may outlive its buckets. This sets its TTL.
       const root = { layout: this.layouts.root(activityId), expiresAtMs: found?.expiresAtMs ?? 0 };
       if (found === undefined) await steps.read(this.list.retire(activityId, false));
       else await this.forget(root, false, steps);
@@ -219,8 +214,8 @@ export class Lifecycle {
     const { readings, expiresAtMs } = found;
     const first = readings[0];
     if (first?.state === 'draft') {
-      // Nobody has won a packet of a draft. So after its retention, all keys may expire. With several buckets, the root has no TTL
-      // yet, nor have buckets that were opened before the root.
+      // Nobody has won a packet of a draft, so its keys may expire after the retention. The root has no TTL yet, nor have buckets that were
+      // opened before it.
       if (!first.overdue) return 'owed';
       const layout = this.layouts.build(activityId, first.buckets);
       if (first.buckets > 1) await this.forget({ layout, expiresAtMs }, true, steps);
@@ -228,19 +223,19 @@ export class Lifecycle {
       return 'settled';
     }
     if (isOwing(readings) && !(giveUp && readings.every(({ state }) => state === 'closed' || state === ''))) {
-      // A late call for an earlier activity with this id may have noted that the id leaves the list. This keeps the id in the list.
+      // A late call for an earlier activity with this id may have noted that the id leaves the list. This keeps it there.
       if (readings.some(({ overdue }) => overdue)) await steps.read(this.list.keep(activityId));
       return 'owed';
     }
-    // A payout that is given up must not be paid later, so its row is deleted. Counters do not show all such rows: a bucket that Redis
-    // has lost has no counters.
+    // A payout that is given up must not be paid later, so its row is deleted. This does not rely on counters, because a bucket that Redis
+    // has lost has none.
     if (giveUp) await steps.one(this.outboxes.dropRows(found));
     return (await this.forget(found, giveUp, steps)) ? 'settled' : 'owed';
   }
 
   /**
-   * Sets the TTL of the keys of each bucket, and then of the root. A bucket that owes something, or that belongs to a later activity
-   * with this id, gets no TTL. If there is such a bucket, the root gets no TTL either, and this returns false.
+   * Sets the TTL of the keys of each bucket, and then of the root. Buckets that owe something, or belong to a later activity with this id,
+   * get none. If there is such a bucket, the root gets no TTL either, and this returns false.
    */
   private async forget({ layout, expiresAtMs }: Life, giveUp: boolean, steps: Steps): Promise<boolean> {
     const args = { giveUp: giveUp ? 1 : 0, expiresAtMs };
@@ -253,14 +248,14 @@ export class Lifecycle {
   }
 
   /**
-   * Voids a grant: the user no longer has this packet.
+   * Takes a packet away from a user, because the ledger refused to pay it (voids the grant).
    *
    * @param grant the packet, and the user who has it
    * @param paid the packet that the user has instead, because the ledger had paid it; undefined if the ledger had paid `packetId` to
    *   another user
    * @param activityKey key of the activity of the grant; undefined for the activity that has the id now
-   * @returns `void` if this call or an earlier one has voided the grant; `none` if the user has no such grant; `gone` if Redis no
-   *   longer has the activity of `activityKey`
+   * @returns `void` if this call or an earlier one has voided the grant; `none` if the user has no such grant; `gone` if Redis no longer
+   *   has the activity of `activityKey`
    */
   async voidGrant(
     layout: Layout,
@@ -282,14 +277,14 @@ export class Lifecycle {
     return seen === undefined || isLost(seen) ? undefined : seen;
   }
 
-  /** Does what `find` does. Also returns an activity if Redis has lost all its buckets, but still has its root. */
+  /** Does the same as `find`, but also finds an activity that has lost all its buckets and still has its root. */
   private async look(activityId: string): Promise<Read | undefined> {
     const remembered = this.layouts.of(activityId);
     const readings = await this.transfers.readAll(remembered);
     if (readings.every(({ state }) => state !== '' && !state.startsWith('spread:'))) {
       return readOf(remembered, readings);
     }
-    // The remembered number of buckets may belong to an earlier activity with this id. So read the root, which has the right number.
+    // The remembered number of buckets may be that of an earlier activity with this id. The root has the right number.
     this.layouts.forget(activityId);
     const layout = this.layouts.root(activityId);
     const [root] = remembered === layout ? readings : await this.transfers.readAll(layout);
@@ -306,7 +301,6 @@ function readOf(layout: Layout, readings: readonly BucketReading[]): Read {
   return { layout, readings, expiresAtMs: Math.max(...readings.map((reading) => reading.expiresAtMs)) };
 }
 
-/** Returns true if Redis has lost all buckets. */
 function isLost({ readings }: Read): boolean {
   return readings.every(({ state }) => state === '');
 }

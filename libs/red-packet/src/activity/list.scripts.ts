@@ -64,5 +64,4 @@ export const pageActivities = defineScript({
   }),
 });
 
-/** Scripts of the list of activities, and of the number of partitions. */
 export const listScripts = [fixPartitions, addActivity, retireActivity, listActivities, pageActivities];

@@ -7,11 +7,13 @@ import { compareRefunds } from './activity.scripts';
 import { statusOf } from './status';
 
 const PAGE = 1_000;
-/** Maximum number of entries in one script call. Each entry may need a pass over all refunds of its bucket. */
+/** Maximum number of packets in one call, because each may need a pass over all refunds of its bucket. */
 const ENTRIES_A_CALL = 100;
 
 // See DECISIONS.md: refunds-compared-with-the-ledger
-/** Compares the packets that were left at the closing with the ledger, so that a packet that was paid is not refunded too. */
+/**
+ * Compares the packets that were left when an activity was closed with the ledger, so that a packet that was paid is not refunded as well.
+ */
 export class Refunds {
   constructor(
     private readonly registry: ScriptRegistry,
@@ -19,8 +21,8 @@ export class Refunds {
   ) {}
 
   /**
-   * Removes packets that the ledger has paid from the refunds of a closed activity. Does this once for each bucket. If the ledger pays
-   * such a packet later, only an audit finds it.
+   * Removes packets that the ledger has paid from the refunds of a closed activity, once for each bucket. If the ledger pays a refunded
+   * packet later, only an audit finds this.
    *
    * @returns number of packets that were removed
    * @throws what `ledger` throws; the errors of ScriptRegistry.run()

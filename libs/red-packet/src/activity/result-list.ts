@@ -5,12 +5,12 @@ import type { PageRequest, Results } from './results';
 import { statusOf } from './status';
 
 /**
- * States in which the largest packet is shown. It may still change: users may win while the activity is being closed, or in a bucket
- * whose Redis server has a slower clock.
+ * States in which the largest packet is shown. It may still change: users may win while the activity is being closed, or in a bucket whose
+ * Redis has a slower clock.
  */
 const OVER: readonly ActivityState[] = ['sold-out', 'ended', 'closed'];
 
-/** Reads the results that winners of an activity may see: packets without the ids of their users. */
+/** Returns the results that winners may see: packets without the ids of their users. */
 export class ResultList {
   constructor(
     private readonly lifecycle: Pick<Lifecycle, 'read'>,

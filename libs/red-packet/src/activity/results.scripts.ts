@@ -48,5 +48,4 @@ export const readRecords = defineScript({
   },
 });
 
-/** Scripts that read grants. */
 export const resultScripts = [readGrant, readLuckiest, readRecords];

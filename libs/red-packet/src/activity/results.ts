@@ -7,14 +7,14 @@ import { readGrant, readLuckiest, readRecords } from './results.scripts';
 
 const PAGE = 1_000;
 
-/** Page of grants to read: index of the bucket, cursor of HSCAN in this bucket, and approximate number of grants. */
+/** Page of grants (packets with their winners) to read: index of the bucket, cursor of HSCAN there, and approximate number of grants. */
 export interface PageRequest {
   readonly bucket: number;
   readonly cursor: string;
   readonly count: number;
 }
 
-/** Reads the grants of an activity: its winners and their packets. */
+/** Reads the grants of an activity: its packets with their winners. */
 export class Results {
   constructor(private readonly registry: ScriptRegistry) {}
 
@@ -30,10 +30,7 @@ export class Results {
     return (await this.registry.run(readGrant, { keys: { grants }, args: { userId } })).packet;
   }
 
-  /**
-   * Reads a page of grants. All grants of a page are in one bucket. The page after the last page of a bucket is the first page of the
-   * next bucket.
-   */
+  /** Returns a page of grants. All of them are in one bucket. After the last page of a bucket comes the first page of the next one. */
   async records(layout: Layout, { bucket, cursor: from, count }: PageRequest): Promise<Page<Grant>> {
     checkBucket(`${from}@${bucket}`, bucket, layout.buckets.length);
     const { grants } = keysOf(layout, bucket);
@@ -56,7 +53,7 @@ export class Results {
       .reduce<Grant | undefined>((best, grant) => (best && !isLuckier(grant, best) ? best : grant), undefined);
   }
 
-  /** Reads all grants to find the largest packet. Needed if `readLuckiest` reports `lost`. */
+  /** Reads all grants to find the largest packet. Needed if the counters of Redis do not show it any more. */
   private async search(layout: Layout): Promise<Grant[]> {
     let best: Grant | undefined;
     for (let at: PageRequest | undefined = Results.page({ limit: PAGE }); at !== undefined;) {

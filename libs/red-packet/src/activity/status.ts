@@ -3,11 +3,11 @@ import type { BucketReading } from '../buckets/bucket.scripts';
 import { isSoldOut } from '../buckets/refills';
 import type { ActivityState, ActivityStatus } from '../red-packet.types';
 
-/** Computes the status of an activity from the readings of all its buckets. @param readings one reading for each bucket; not empty */
+/** Computes the status of an activity from the values of all its buckets. @param readings values of each bucket; not empty */
 export function statusOf(activityId: string, readings: readonly BucketReading[]): ActivityStatus {
   const sum = (pick: (reading: BucketReading) => number): number =>
     readings.reduce((total, reading) => total + pick(reading), 0);
-  // All buckets have the same parameters. A bucket that Redis has lost has none, so use a bucket that is not lost.
+  // A bucket that Redis has lost has no parameters. All others have the same ones.
   const first = readings.find(({ state }) => state !== '') ?? readings[0];
   if (first === undefined)
     throw new RangeError(
@@ -44,20 +44,20 @@ export function statusOf(activityId: string, readings: readonly BucketReading[])
   };
 }
 
-/** Counts the refunded packets for which `onClosed` has not resolved yet; 0 if the activity was created without `onClosed`. */
+/** Counts the refunded packets that were not reported to `onClosed` yet; 0 if the activity was created without `onClosed`. */
 export function unreportedOf(readings: readonly BucketReading[]): number {
   return readings.reduce((total, { unreported }) => total + unreported, 0);
 }
 
 /**
- * Returns true if an activity owes something, so that its keys must not expire. It owes something if a user may still win, a winner
- * must be paid, a packet must be refunded, or a refund must be reported. Packets that are moving between buckets count too. If Redis
- * has lost a bucket, only unfinished transfers of the other buckets count as moving.
+ * Returns true if an activity owes something, so that its keys must not expire: a user may still win, a winner must be paid, a packet must
+ * be refunded, or a refund must be reported. Packets on the way between buckets count, too. If Redis has lost a bucket, only unfinished
+ * transfers of the other buckets are known.
  */
 export function isOwing(readings: readonly BucketReading[]): boolean {
   const isOver = ({ state, pooled }: BucketReading): boolean =>
     state === '' || state === 'closed' || (state === 'ended' && pooled === 0);
-  // Not `<= 0`: if Redis has lost grants, the number of open payouts may be negative, and the activity is not settled.
+  // A negative number of open payouts means that Redis has lost grants, so the activity is not finished. `<= 0` would hide this.
   const isPaid = ({ openPayouts, deadLetters, outgoing }: BucketReading): boolean =>
     openPayouts === 0 && deadLetters === 0 && outgoing.length === 0;
   const moving = readings.reduce((sum, { sentPackets, receivedPackets }) => sum + sentPackets - receivedPackets, 0);
@@ -67,8 +67,8 @@ export function isOwing(readings: readonly BucketReading[]): boolean {
 }
 
 /**
- * States of buckets. The state of an activity is the first state in this list that any of its buckets has. For example, an activity is
- * closed as soon as one bucket is closed. An open activity without packets left is `sold-out`.
+ * States of buckets in the order of importance. An activity has the first of these states that one of its buckets has; it is closed, for
+ * example, as soon as one bucket is. An open activity without packets is `sold-out`.
  */
 const ORDER = ['draft', 'closed', 'paused', 'ended', 'preheated', 'open'] as const;
 

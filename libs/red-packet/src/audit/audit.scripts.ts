@@ -43,5 +43,4 @@ export const readOutboxPage = defineScript({
   },
 });
 
-/** Scripts of the deep audit, which reads all records of an activity page by page. */
 export const auditScripts = [readListPage, readHashPage, readOutboxPage];

@@ -11,8 +11,8 @@ import { refuse } from '../red-packet.input';
 import { Problems } from './problem-list';
 
 /**
- * Audits activities: checks that the packets and cents that are left, granted, refunded and moving add up. A deep audit also reads all
- * records. If nothing changes meanwhile, it checks that every packet has exactly one of these states, or that its grant is void.
+ * Checks that an activity's packets and cents add up: those left, granted, refunded and on the way. A deep audit also reads all records. If
+ * nothing changes meanwhile, it checks that every packet is in exactly one of these places, or that its grant is void.
  */
 export class Audit {
   private readonly deep: DeepAudit;
@@ -37,7 +37,7 @@ export class Audit {
       moving: { packets: status.movingPackets, cents: status.movingCents },
       buckets: readings.map(booksOf),
     };
-    // The pools of a draft may not have all packets yet, so its counters are not compared.
+    // The buckets of a draft may not have all packets yet, so their counters are not compared.
     if (status.state !== 'draft') {
       for (const [bucket, reading] of readings.entries()) checkBucket(bucket, reading, problems);
       const allotted = readings.reduce((sum, { packets }) => sum + packets, 0);
@@ -87,8 +87,8 @@ function booksOf(reading: BucketReading, bucket: number): BucketBooks {
 }
 
 /**
- * Adds a problem for each sum of a bucket that is wrong. The cents of the pool are computed from its first and its last entry. There
- * is no counter for them.
+ * Adds a problem for each number of a bucket that is wrong. There is no counter for the cents that are left, so they are computed from the
+ * first and the last packet.
  */
 function checkBucket(bucket: number, reading: BucketReading, problems: Problems): void {
   const name = `bucket ${bucket}:`;

@@ -24,7 +24,7 @@ export type PaidPackets = AsyncIterable<PaidPacket> | Iterable<PaidPacket>;
 /**
  * Returns the packets of an activity that the ledger has paid.
  *
- * @param activity the activity; its `activityKey` is the same as in its payouts
+ * @param activity id and key of the activity; its payouts have the same `activityKey`
  */
 export type Ledger = (activity: {
   readonly activityId: string;
@@ -38,8 +38,8 @@ export interface Amount {
 }
 
 /**
- * Packets and cents of one bucket (shard) of an activity at one instant. The audit checks that pool + granted + refunded + sent -
- * received = allotted.
+ * Packets and cents of one bucket (shard of an activity) at one moment. The audit checks that pool + granted + refunded + sent - received =
+ * allotted.
  */
 export interface BucketBooks {
   /** Index of the bucket, from 0. */
@@ -56,11 +56,11 @@ export interface BucketBooks {
   readonly received: Amount;
 }
 
-/** Counts of a deep audit. */
+/** Numbers that a deep audit has counted. */
 export interface DeepBooks {
   /**
-   * True if nothing changed during the count. Only then are the counts compared with the counters. Pause the activity before a
-   * deep audit, so that nobody wins meanwhile.
+   * True if nothing changed while the records were counted. Only then are they compared with the counters. Pause the activity before a deep
+   * audit, so that nobody wins meanwhile.
    */
   readonly quiet: boolean;
   readonly granted: Amount;
@@ -70,21 +70,21 @@ export interface DeepBooks {
   readonly moving: Amount;
   /** Packets of grants that were voided because the ledger had paid the packet to another user. */
   readonly voided: Amount;
-  /** Number of payout rows in the outboxes: payouts that are neither settled nor dead-lettered. */
+  /** Number of payouts that are neither paid nor dead-lettered. */
   readonly outboxRows: number;
   /** Packets that the ledger has paid; 0 without `ledger`. */
   readonly paid: Amount;
   /** Number of dead-lettered payouts. */
   readonly deadLetters: number;
   /**
-   * Packets that the ledger has paid to a user who has no grant of this packet in Redis; the first 100. For example, a failover has
-   * lost the grant. A packet that `conflict` has copied from the ledger (`paid`) does not count as a grant. An audit cannot detect
-   * grants that Redis lost before the ledger paid them.
+   * Packets that the ledger has paid to a user who does not have them in Redis; the first 100. For example, a failover has lost a grant. A
+   * grant that `conflict` has copied from the ledger does not count. An audit cannot detect grants that Redis lost before the ledger paid
+   * them.
    */
   readonly rewound: readonly PaidPacket[];
   /**
-   * Winners who will not be paid, because their payout rows are lost; the first 100. For example, another program has deleted the rows
-   * from the outbox. Empty without `ledger`, and if `quiet` is false. `RedPacketService.repairPayouts` writes the rows again.
+   * Winners who will not be paid, because their payouts are lost; the first 100. For example, another program has deleted them from the
+   * stream. Empty without `ledger`, and if `quiet` is false. `RedPacketService.repairPayouts` restores the payouts.
    */
   readonly unpaid: readonly PaidPacket[];
 }
@@ -92,13 +92,12 @@ export interface DeepBooks {
 /** Result of `RedPacketService.repairPayouts`. */
 export interface RepairResult {
   /**
-   * `busy`: the call changed nothing, because grants or payouts changed during each of three counts. Pause the activity, and call
-   * again. `unclear`: the call changed nothing, because there are more winners without a payout than lost payout rows. Either an
-   * operator has dropped payouts, or the ledger is incomplete. Pass a `ledger` that also has the payouts that were paid by other
-   * means.
+   * `busy`: nothing was changed, because grants or payouts changed during each of three counts. Pause the activity, and call again.
+   * `unclear`: nothing was changed, because more winners are unpaid than payouts are lost. Either an operator has dropped payouts, or the
+   * ledger is incomplete. Pass a `ledger` that also has the payouts that were paid by other means.
    */
   readonly status: 'repaired' | 'busy' | 'unclear';
-  /** Number of payouts that are open again. */
+  /** Number of payouts that were restored, so that they will be paid. */
   readonly requeued: number;
 }
 
@@ -112,11 +111,11 @@ export interface AuditResult {
   readonly state: ActivityState;
   readonly total: Amount;
   /**
-   * Packets that are moving between buckets: sent - received, for all buckets together. Inexact while packets move, because buckets
-   * are not read at the same instant.
+   * Packets on the way between buckets: sent - received, for all buckets together. Inexact while packets move, because the buckets are not
+   * read at the same moment.
    */
   readonly moving: Amount;
   readonly buckets: readonly BucketBooks[];
-  /** Counts of all records. Left out for a draft, and if neither `deep` nor `ledger` was given. */
+  /** Numbers from a deep audit. Left out for a draft, and without `deep` and `ledger`. */
   readonly deep?: DeepBooks;
 }

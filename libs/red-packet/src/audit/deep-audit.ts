@@ -11,22 +11,22 @@ import { PacketBook } from './packet-book';
 import { Problems } from './problem-list';
 import { countRecords, unpaidOf, type Unpaid } from './record-count';
 
-/** Maximum number of times that all records are counted. If something changed during a count, they are counted again. */
+/** If something changed while all records were counted, they are counted again, at most this often in all. */
 const MAX_COUNTS = 3;
 /** Maximum number of packets in each of the lists `rewound` and `unpaid`. */
 const MAX_LISTED = 100;
 
-/** Result of one count of all records. `quiet` is true if nothing changed meanwhile. */
+/** Numbers from one count of all records. `quiet` is true if nothing changed meanwhile. */
 interface Count {
   readonly book: PacketBook;
   readonly problems: Problems;
-  /** Number of payout rows of each bucket. */
+  /** Number of open payouts of each bucket. */
   readonly outboxRows: readonly number[];
   readonly deadLetters: number;
   readonly quiet: boolean;
 }
 
-/** Counts the records of an activity and compares the sums with its counters and the ledger. */
+/** Counts the records of an activity, and compares them with its counters and the ledger. */
 export class DeepAudit {
   constructor(
     private readonly registry: ScriptRegistry,
@@ -35,8 +35,8 @@ export class DeepAudit {
   ) {}
 
   /**
-   * Counts all records. Adds the first 100 packets that the ledger has paid without a grant to `problems`. If nothing changed
-   * during the count, also adds all differences between the records and the counters.
+   * Counts all records. Adds up to 100 packets that the ledger has paid without a grant to `problems`. If nothing changed meanwhile, also
+   * adds all differences between the records and the counters.
    */
   async run({ layout, readings }: Read, ledger: AuditOptions['ledger'], problems: Problems): Promise<DeepBooks> {
     const { before, count } = await this.countQuietly(layout, readings);
@@ -66,8 +66,7 @@ export class DeepAudit {
       paid.paid.cents + book.count('refunded').cents,
       sumOf(before, ({ totalCents }) => totalCents),
     ];
-    // Each packet that was paid without a grant is a problem already. This adds one more problem if the app has spent more than the
-    // total.
+    // Each packet that was paid without a grant is a problem already. It is another problem if the app has spent more than the total.
     if (spent > total) {
       problems.add(
         `the ledger has paid and Redis has refunded ${spent} cents together, more than the ${total} cents of the activity`,
@@ -90,7 +89,7 @@ export class DeepAudit {
   }
 
   // See DECISIONS.md: lost-rows-are-restored
-  /** Writes the payout rows of unpaid packets again. Counts lost rows of paid packets as settled. For errors see `repairPayouts`. */
+  /** Restores the payouts of unpaid winners. Lost payouts that the ledger has paid count as paid. Throws the errors of `repairPayouts`. */
   async repair({ layout, readings }: Read, ledger: PaidPackets): Promise<RepairResult> {
     const repairs = await Promise.all(layout.buckets.map((keys) => this.outboxes.repairsOf(keys)));
     const { before, count } = await this.countQuietly(layout, readings);
@@ -101,7 +100,7 @@ export class DeepAudit {
       const rows = unpaid.filter((row) => row.bucket === bucket);
       return { bucket, rows, paid: openPayouts - (count.outboxRows[bucket] ?? 0) - rows.length };
     });
-    // There are more unpaid winners than lost rows. An operator may have dropped some payouts, after paying them by other means.
+    // More winners are unpaid than payouts are lost. An operator may have dropped payouts after paying them by other means.
     if (lost.some(({ paid }) => paid < 0)) return { status: 'unclear', requeued: 0 };
     let requeued = 0;
     for (const { bucket, rows, paid } of lost) {
@@ -110,7 +109,7 @@ export class DeepAudit {
     return { status: 'repaired', requeued };
   }
 
-  /** Counts all records. If something changed during the count, counts them again, up to three times in all. */
+  /** Counts all records; if something changed meanwhile, counts again, up to three times in all. */
   private async countQuietly(
     layout: Layout,
     readings: readonly BucketReading[],
@@ -132,21 +131,21 @@ export class DeepAudit {
     return { book, problems, outboxRows, deadLetters, quiet };
   }
 
-  /** Counts the rows of the ledger and their cents. Returns the first 100 rows whose grant is not in Redis. */
+  /** Counts the packets of the ledger, and their cents. Returns up to 100 of them whose grants Redis does not have. */
   private async ledger(layout: Layout, ledger: AuditOptions['ledger'] = [], book: PacketBook) {
     const rewound: PaidPacket[] = [];
     let [packets, cents] = [0, 0];
     for await (const row of ledger) {
       packets += 1;
       cents += row.amountCents;
-      // The packet may have been granted after the count, so its grant is looked up.
+      // The packet may have been granted after the count, so Redis is asked for its grant.
       if (book.notePaid(row) || (await this.holds(layout, row))) continue;
       if (rewound.length < MAX_LISTED) rewound.push(row);
     }
     return { paid: { packets, cents }, rewound };
   }
 
-  /** Counts dead-lettered payouts. If one is replayed meanwhile, the outbox changes, so that `quiet` becomes false. */
+  /** Counts dead-lettered payouts. If one is replayed meanwhile, the count is no longer quiet, because the open payouts change. */
   private async countDeadLetters(layout: Layout, book: PacketBook): Promise<number> {
     let count = 0;
     for (let cursor: string | undefined = '0:0-0'; cursor !== undefined;) {
@@ -170,7 +169,7 @@ export class DeepAudit {
   }
 }
 
-/** Returns true if two readings of all buckets are the same: no packet and no payout row changed between them. */
+/** Returns true if no packet and no payout changed between two readings of all buckets. */
 function isSame(before: readonly BucketReading[], after: readonly BucketReading[]): boolean {
   return JSON.stringify(before) === JSON.stringify(after);
 }

@@ -3,25 +3,22 @@ import type { Amount, PaidPacket } from './audit.types';
 import type { Problems } from './problem-list';
 
 /**
- * State of a packet. It says where the record of the packet is: in a pool, the grants, the refunds, a transfer, or the void grants. A
- * packet must have exactly one record.
+ * Place of a packet: left in a bucket, with a winner, refunded, on the way between buckets, or taken from its winner. Each packet must be
+ * in exactly one place.
  */
 export type PacketState = 'pool' | 'granted' | 'refunded' | 'moving' | 'voided';
 
 const STATES: readonly PacketState[] = ['pool', 'granted', 'refunded', 'moving', 'voided'];
-/** Bits that say where the payout of a packet was found: in an outbox, in the ledger, or in the dead letters. */
+/** Bits for the places where a packet's payout was found: open payouts, ledger, dead letters. */
 const IN_OUTBOX = 1;
 const PAID = 2;
 const DEAD_LETTER = 4;
 
-/**
- * Notes the state of every packet of an activity during a deep audit. Takes 14 bytes of memory for each packet, even if ids of users
- * are long.
- */
+/** Notes the place of every packet of an activity during a deep audit. Takes 14 bytes per packet, however long the ids of users are. */
 export class PacketBook {
   private readonly states: Uint8Array;
   private readonly marks: Uint8Array;
-  /** Hash of the id of each packet's user. Two users have the same hash once in about 4 billion pairs. */
+  /** Hash of the id of each packet's winner. Two users have the same hash once in about 4 billion pairs. */
   private readonly users: Uint32Array;
   private readonly cents: Float64Array;
 
@@ -35,7 +32,7 @@ export class PacketBook {
     this.cents = new Float64Array(packets + 1);
   }
 
-  /** Notes the state of a packet. The same record may be noted twice, because HSCAN may return an entry on two pages. */
+  /** Notes the place of a packet. May get the same record twice, because HSCAN may return an entry on two pages. */
   put(state: PacketState, packetId: string, cents: number, userId = ''): void {
     const id = this.idOf(packetId, state);
     if (id === 0) return;
@@ -50,14 +47,14 @@ export class PacketBook {
     }
   }
 
-  /** Notes a payout row of the outbox. Adds a problem if the grants do not have the packet with this user and amount. */
+  /** Notes an open payout. Adds a problem if no grant has this packet, user and amount. */
   noteRow(row: PaidPacket): void {
     const id = this.idOf(row.packetId, 'the outbox');
     if (id === 0) return;
     this.marks[id] = (this.marks[id] ?? 0) | IN_OUTBOX;
     const granted = this.states[id] === STATES.indexOf('granted') + 1 && this.users[id] === spread(row.userId);
     const state = STATES[(this.states[id] ?? 0) - 1];
-    // The row of a void grant stays in the outbox until its handler returns. This is not a problem.
+    // The payout of a voided grant stays open until its handler returns, so it is not a problem.
     if (!granted && state !== 'voided' && state !== 'refunded') {
       this.problems.add(
         `a payout would pay packet ${row.packetId} to ${JSON.stringify(row.userId)}, but this user was not granted it`,
@@ -72,7 +69,7 @@ export class PacketBook {
     }
   }
 
-  /** Notes a packet that the ledger has paid. Returns true if the count has found its grant, or a void grant of the packet. */
+  /** Notes a packet that the ledger has paid. Returns true if its grant was counted, even one that was voided. */
   notePaid(row: PaidPacket): boolean {
     const id = this.idOf(row.packetId, 'the ledger');
     if (id === 0) return false;
@@ -116,18 +113,18 @@ export class PacketBook {
         );
   }
 
-  /** Returns true if the packet is granted, but its payout was not found: not in an outbox, the ledger or the dead letters. */
+  /** Returns true if a packet has a winner, but no payout: neither an open one, nor one in the ledger or the dead letters. */
   isUnpaid(packetId: string): boolean {
     const id = Number(packetId);
     return this.states[id] === STATES.indexOf('granted') + 1 && this.marks[id] === 0;
   }
 
-  /** Returns true if any packet is unpaid. */
+  /** Returns true if any winner has no payout. */
   hasUnpaid(): boolean {
     return this.states.some((_, id) => this.isUnpaid(String(id)));
   }
 
-  /** Returns the number of a packet. If the activity has no packet with this id, adds a problem and returns 0. */
+  /** Returns the number of a packet. For an id that the activity does not have, adds a problem and returns 0. */
   private idOf(packetId: string, where: string): number {
     const id = /^[1-9]\d{0,6}$/.test(packetId) ? Number(packetId) : 0;
     if (id >= 1 && id <= this.packets) return id;

@@ -1,9 +1,6 @@
 const MAX_KEPT = 100;
 
-/**
- * List of problems that an audit found. Keeps the first 100 problems, and only counts the others, so that a log does not get too many
- * lines.
- */
+/** Problems that an audit has found. Keeps the first 100 and only counts the others, so that a log does not get too long. */
 export class Problems {
   private readonly kept: string[] = [];
   private count = 0;
@@ -23,7 +20,7 @@ export class Problems {
     this.count += count - kept.length;
   }
 
-  /** Returns the problems. If some were not kept, the last line has their number. */
+  /** Returns the problems. A last line has the number of those that were not kept. */
   list(): string[] {
     const more = this.count - this.kept.length;
     return more > 0 ? [...this.kept, `and ${more} more problems`] : [...this.kept];

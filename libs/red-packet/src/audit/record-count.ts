@@ -8,7 +8,7 @@ import type { PacketBook, PacketState } from './packet-book';
 
 const PAGE = 1_000;
 
-/** Reads every record of an activity page by page, and notes it in the book. Returns the number of payout rows of each bucket. */
+/** Reads all records of an activity page by page, and notes them in the book. Returns the number of open payouts of each bucket. */
 export async function countRecords(
   registry: ScriptRegistry,
   layout: Layout,
@@ -33,14 +33,14 @@ export async function countRecords(
   return rows;
 }
 
-/** A winner who was not paid, and will not be paid, because the payout row is lost. */
+/** A winner who will not be paid, because the payout is lost. */
 export interface Unpaid extends PaidPacket {
   readonly bucket: number;
-  /** The grant as Redis has it, `<packetId>:<cents>:<ms>`. */
+  /** Grant as Redis stores it: `<packetId>:<cents>:<ms>`. */
   readonly grant: string;
 }
 
-/** Finds the users of unpaid packets. Reads the grants again for this, because PacketBook has only hashes of the ids of users. */
+/** Finds the users of unpaid packets. Reads the grants again for this, because PacketBook has only hashes of user ids. */
 export async function unpaidOf(registry: ScriptRegistry, layout: Layout, book: PacketBook): Promise<Unpaid[]> {
   const found = new Map<string, Unpaid>();
   if (!book.hasUnpaid()) return [];
@@ -54,7 +54,7 @@ export async function unpaidOf(registry: ScriptRegistry, layout: Layout, book: P
   return [...found.values()];
 }
 
-/** For one destination bucket: maps the index of each source bucket to the sequence number of its last transfer that has arrived. */
+/** For one bucket, the number of the last transfer that has arrived from each other bucket. */
 type Arrived = ReadonlyMap<number, number>;
 
 class Pages {
@@ -63,8 +63,8 @@ class Pages {
   async grants({ grants }: BucketKeys, book: PacketBook): Promise<void> {
     for await (const [userId, grant] of this.hash(grants)) {
       const [packetId = '', cents, , byLedger] = grant.split(':');
-      // The field '' of the hash is not a user: it has the sum of cents. A grant that `conflict` copied from the ledger is not a
-      // packet of this bucket.
+      // The field '' has the sum of cents, and is not a user. A grant that `conflict` has copied from the ledger is not a packet of this
+      // bucket.
       if (userId !== '' && byLedger === undefined) book.put('granted', packetId, Number(cents), userId);
     }
   }
@@ -88,7 +88,7 @@ class Pages {
     }
   }
 
-  /** Reads the packets that one bucket has sent, and that have not arrived in another bucket yet. */
+  /** Reads the packets that a bucket has sent, and that have not arrived in another one. */
   async moving({ moves }: BucketKeys, from: number, arrived: readonly Arrived[], book: PacketBook): Promise<void> {
     for await (const [field, record] of this.hash(moves)) {
       const to = /^out:(\d+)$/.exec(field)?.[1];
@@ -111,7 +111,7 @@ class Pages {
     return found;
   }
 
-  /** Reads the payout rows of one bucket, and returns their number. Skips the rows of other buckets in the same outbox. */
+  /** Reads the open payouts of one bucket, and returns their number. Other buckets have payouts in the same stream. */
   async outbox(outbox: string, owner: string, book: PacketBook): Promise<number> {
     let rows = 0;
     for (let after = '0-0'; after !== '';) {
@@ -123,7 +123,7 @@ class Pages {
     return rows;
   }
 
-  /** Reads the fields of a hash. May return a field twice, as HSCAN does. */
+  /** Reads the fields of a hash. May return a field twice, as HSCAN may. */
   async *hash(key: string): AsyncGenerator<readonly [string, string]> {
     for (let cursor = '0'; ;) {
       const page = await this.registry.run(readHashPage, { keys: { hash: key }, args: { cursor, count: PAGE } });

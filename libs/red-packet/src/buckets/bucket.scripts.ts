@@ -3,7 +3,7 @@ import { FREES_MEMORY } from '../../../internal/src';
 import { BUCKET_KEYS } from './bucket-keys';
 import { confirmTransferLua, receivePacketsLua, sendPacketsLua, statusLua } from '../scripts/generated';
 
-/** Fields of the meta hash, in the order in which status.lua returns them. */
+/** Fields of a bucket's hash, in the order in which status.lua returns them. */
 const META_FIELDS = [
   'createdAtMs',
   'startsAtMs',
@@ -26,10 +26,7 @@ const META_FIELDS = [
   'compared',
 ] as const;
 
-/**
- * Values of a bucket (shard of an activity), read at one instant: the counters of its meta hash, and the lengths of its lists and
- * streams.
- */
+/** Values of a bucket (shard of an activity), read at one moment: counters, and lengths of lists and streams. */
 export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[number], number>> {
   /** State by Redis' clock. `spread:<n>`: the key is the root of an open activity with n buckets. '': Redis has no such bucket. */
   readonly state: 'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | `spread:${number}` | '';
@@ -39,18 +36,18 @@ export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[numb
   readonly granted: number;
   /** Cents granted; -1 if the grants hash is lost. */
   readonly grantedCents: number;
-  /** Number of payouts that are neither settled nor dead-lettered. Computed from counters, not from the rows of the outbox. */
+  /** Number of payouts that are neither paid nor dead-lettered, computed from counters. */
   readonly openPayouts: number;
   /** Number of packets in the list of refunds. */
   readonly refundRecords: number;
-  /** Indexes of the buckets to which this bucket has an unfinished transfer. The packets of such a transfer may have arrived already. */
+  /** Indexes of the buckets to which a transfer from this bucket is unfinished. Its packets may have arrived already. */
   readonly outgoing: readonly number[];
   /** When the last packet was granted, ms since 1970; '0' before the first grant; '' if Redis has lost the grants. */
   readonly lastGrant: string;
   readonly deadLetters: number;
-  /** True if expiresAtMs has passed by the clock of this bucket's Redis. */
+  /** True if `expiresAtMs` has passed by the clock of this bucket's Redis. */
   readonly overdue: boolean;
-  /** Number of refunded packets that are not reported to `onClosed` yet; 0 if the activity was created without `onClosed`. */
+  /** Number of refunded packets that were not reported to `onClosed` yet; 0 if the activity was created without `onClosed`. */
   readonly unreported: number;
 }
 
@@ -89,24 +86,21 @@ export const readBucket = defineScript({
   },
 });
 
-/** Record of a transfer: packets that have left one bucket and have perhaps not arrived in the other. */
+/** Packets that have left a bucket, and may not have arrived in another one yet. */
 export interface SentPackets {
-  /** Sequence number of the transfer, as text. Later transfers from the same bucket have higher numbers. */
+  /** Number of the transfer, as text. Later transfers from the same bucket have higher numbers. */
   readonly sequence: string;
   /** Packets of the transfer, each `<packetId>:<cents>`. */
   readonly packets: readonly string[];
 }
 
-/** Packets that this call or an earlier one has moved out of a bucket. */
+/** Packets that left a bucket in this call or an earlier one. */
 export interface Sent extends SentPackets {
-  /**
-   * `expiresAtMs` of the activity, as text. It distinguishes the activity from a later one with the same id, which must not receive
-   * the packets.
-   */
+  /** `expiresAtMs` of the activity, as text. A later activity with the same id has another value, and must not receive the packets. */
   readonly expiresAtMs: string;
 }
 
-/** Parses a record of a transfer as Redis stores it: `<sequence>|<packetId>:<cents>,...`. */
+/** Parses the record of a transfer: `<sequence>|<packetId>:<cents>,...`. */
 export function readSent(record: string): SentPackets {
   const at = record.indexOf('|');
   return { sequence: record.slice(0, at), packets: record.slice(at + 1).split(',') };
@@ -144,5 +138,4 @@ export const confirmTransfer = defineScript({
   reply: (forgotten: number) => forgotten === 1,
 });
 
-/** Scripts that read buckets, and scripts that move packets between buckets. */
 export const bucketScripts = [readBucket, sendPackets, receivePackets, confirmTransfer];

@@ -1,21 +1,20 @@
 import type { KeySpace } from 'luanest/script-registry';
 import { evenTags, spread, time } from '../../../internal/src';
 
-/** Consumer group of the payouts in each outbox. */
+/** Consumer group that handles the payouts. */
 export const PAYOUT_GROUP = 'payouts';
 const MOST_KEPT = 1_000;
-/** Time for which `fresh` returns a layout after it was read from Redis, ms. */
+/** A layout counts as fresh for this time after it was read from Redis, ms. */
 const FRESH_MS = 2_000;
 
-/** Builder of keys with one hash tag. */
 type TaggedKeys = ReturnType<KeySpace['tag']>;
 
-/** Keys of one bucket. All have the hash tag of the same partition, so one script may use all of them in a Cluster. */
+/** Keys of one bucket. All have the same hash tag, so one script may use all of them on a Cluster. */
 export interface BucketKeys {
   readonly meta: string;
   readonly pool: string;
   readonly grants: string;
-  /** Stream of the open payouts of all buckets of the partition. */
+  /** Stream with the open payouts of all buckets of the partition. */
   readonly outbox: string;
   readonly tries: string;
   readonly moves: string;
@@ -32,7 +31,7 @@ export interface Layout {
   readonly buckets: readonly BucketKeys[];
 }
 
-/** Returns the index of the user's bucket: the only bucket in which this user can win. */
+/** Returns the index of the only bucket in which this user can win. */
 export function homeOf({ buckets }: Layout, userId: string): number {
   return buckets.length === 1 ? 0 : spread(userId) % buckets.length;
 }
@@ -48,16 +47,15 @@ export function keysOf({ buckets }: Layout, bucket: number): BucketKeys {
 
 // See DECISIONS.md: payouts-in-fixed-partitions
 /**
- * Builds the keys of activities. Remembers the number of buckets of up to 1,000 activities with several buckets. The root of an
- * activity is the meta hash whose key has only the id. If there is one bucket, it is the meta hash of this bucket. If there are
- * several, it stores their number.
+ * Builds the keys of activities, and remembers the number of buckets of up to 1,000 sharded activities. The root of an activity is the hash
+ * whose key has only the id. It belongs to the only bucket, or has the number of buckets.
  */
 export class Layouts {
-  /** Keys of the outboxes, one for each partition. */
+  /** Keys of the streams with open payouts, one for each partition. */
   readonly outboxes: readonly string[];
   /**
-   * For each outbox, a key to which the check of a payout row writes. The check needs a write, because WAIT covers only writes of its
-   * own connection.
+   * Key for each stream of open payouts, to which the check of a payout writes. The check must write something, because WAIT covers only
+   * writes of its own connection.
    */
   readonly waited: readonly string[];
   private readonly tags: readonly TaggedKeys[];
@@ -75,7 +73,7 @@ export class Layouts {
     this.waited = this.tags.map((tag) => tag.key('waited'));
   }
 
-  /** Returns the layout of an activity. If the number of buckets is not remembered, returns a layout with one bucket, the root. */
+  /** Returns the keys of an activity. Without a remembered number of buckets, these are the keys of one bucket. */
   of(activityId: string): Layout {
     return this.sharded.get(activityId) ?? this.root(activityId);
   }
@@ -84,7 +82,7 @@ export class Layouts {
     return kept(this.roots, activityId, () => ({ activityId, buckets: [this.keysIn(0, 1, activityId)] }));
   }
 
-  /** Remembers the number of buckets of an activity, and returns its layout. @param buckets at least 2, as read from the root */
+  /** Remembers the number of buckets of an activity, and returns its keys. @param buckets at least 2, as the root has it */
   remember(activityId: string, buckets: number): Layout {
     const known = this.sharded.get(activityId);
     if (known?.buckets.length === buckets) return known;
@@ -92,7 +90,7 @@ export class Layouts {
     return kept(this.sharded, activityId, () => this.build(activityId, buckets));
   }
 
-  /** Returns the layout of an activity with this number of buckets. Does not remember the number. */
+  /** Returns the keys of an activity with this number of buckets, without remembering the number. */
   build(activityId: string, buckets: number): Layout {
     if (buckets === 1) return this.root(activityId);
     return {
@@ -104,7 +102,7 @@ export class Layouts {
   /** Returns the keys of one bucket of an activity with this number of buckets. */
   bucket(activityId: string, buckets: number, bucket: number): BucketKeys {
     if (buckets === 1) return keysOf(this.root(activityId), bucket);
-    // The keys contain the number of buckets. So if an id is used again with another number of buckets, the keys differ.
+    // The keys contain the number of buckets, so that an activity with the same id and another number has other keys.
     return this.keysIn(bucket, buckets, activityId, `${bucket}-${buckets}`);
   }
 
@@ -113,7 +111,7 @@ export class Layouts {
     this.confirmed.delete(activityId);
   }
 
-  /** Notes that this layout was read from Redis just now. */
+  /** Notes that these keys were just read from Redis. */
   confirm(layout: Layout): void {
     const { activityId } = layout;
     this.confirmed.delete(activityId);
@@ -121,15 +119,15 @@ export class Layouts {
     this.confirmed.set(activityId, { layout, at: time.monotonicMs() });
   }
 
-  /** Returns the layout of an activity if it was read from Redis within the last two seconds; otherwise undefined. */
+  /** Returns the keys of an activity that were read from Redis within the last two seconds; otherwise undefined. */
   fresh(activityId: string): Layout | undefined {
     const known = this.confirmed.get(activityId);
     return known !== undefined && time.monotonicMs() - known.at < FRESH_MS ? known.layout : undefined;
   }
 
   /**
-   * Returns the keys of a bucket. The hash tags are in the order of their Cluster slots. So the buckets of an activity are evenly
-   * distributed over the partitions, and over masters that have slot ranges of equal size.
+   * Returns the keys of a bucket. The hash tags are in the order of their hash slots, so the buckets of an activity are evenly distributed
+   * over the masters of a Cluster.
    *
    * @param segments last parts of each key: the id of the activity; if there are several buckets, also `<index>-<number of buckets>`
    */
@@ -152,10 +150,7 @@ export class Layouts {
   }
 }
 
-/**
- * Returns the layout of an activity from the map. If the map has none, builds and stores it. If the map is full, drops the oldest
- * layout.
- */
+/** Returns an entry of the map, or builds and stores it. A full map loses its oldest entry. */
 function kept(map: Map<string, Layout>, activityId: string, build: () => Layout): Layout {
   let layout = map.get(activityId);
   if (layout !== undefined) return layout;

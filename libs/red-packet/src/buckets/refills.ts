@@ -4,20 +4,18 @@ import type { Layout } from './layout';
 import type { Transfers } from './transfers';
 
 /**
- * Result of a refill of a bucket. `moved`: grab again, because the bucket has packets, or the refill tried to finish transfers of
- * other buckets. `sold-out`: no bucket has packets, or will get any. `nothing`: packets may be left, but none could be moved now.
+ * Result of filling an empty bucket. `moved`: grab again, because the bucket has packets, or transfers of other buckets were finished.
+ * `sold-out`: no bucket has packets, or will get any. `nothing`: packets may be left, but none could be moved now.
  */
 type Refilled = 'moved' | 'sold-out' | 'nothing';
 
-/** Refills empty buckets (shards of an activity) with packets from other buckets. A process runs one refill of a bucket at a time. */
+/** Moves packets to empty buckets (shards of an activity) from other buckets. A process does this once at a time for each bucket. */
 export class Refills {
   private readonly running = new Map<string, Promise<Refilled>>();
 
   constructor(private readonly transfers: Transfers) {}
 
-  /**
-   * Moves packets to a bucket. If a refill of this bucket is running in this process, returns the promise of that refill.
-   */
+  /** Moves packets to a bucket. If this process is doing so already, returns the promise of that call. */
   refill(layout: Layout, bucket: number): Promise<Refilled> {
     const name = `${bucket}@${layout.activityId}`;
     let running = this.running.get(name);
@@ -37,14 +35,13 @@ export class Refills {
     for (const from of sourcesFor(readings, to)) {
       if ((await this.transfers.move(layout, { from, to })) > 0) return 'moved';
     }
-    // A process that died may have left unfinished transfers between other buckets. The packets of such transfers can still be won.
+    // A process that died may have left transfers between other buckets unfinished. Users can still win their packets.
     return (await this.transfers.finish(layout, readings)) > 0 ? 'moved' : 'nothing';
   }
 }
 
 /**
- * Returns `nothing` for a NotReplicatedError: too few replicas have confirmed a step of a transfer. The next refill repeats the step.
- * @throws any other error
+ * Returns `nothing` for a NotReplicatedError: too few replicas have confirmed a step, which the next call repeats. Throws any other error.
  */
 function nothingYet(error: unknown): 'nothing' {
   if (error instanceof NotReplicatedError) return 'nothing';
@@ -53,9 +50,9 @@ function nothingYet(error: unknown): 'nothing' {
 
 // See DECISIONS.md: sold-out-proven-by-growing-counters
 /**
- * Returns true if the counters prove that no packet is left in a pool or a transfer. The buckets are read at different instants, but
- * granted + refunded of a bucket never decreases, unless Redis loses data. So if granted + refunded of all buckets is the number of
- * all packets, then no packet was left when the last bucket was read, and none will be left later.
+ * Returns true if the counters prove that no packet is left in a bucket or on the way. The buckets are read one after the other. But
+ * granted + refunded of a bucket never decreases, unless Redis loses data. So if it is the number of all packets for all buckets together,
+ * none is left, and none will be.
  */
 export function isSoldOut(readings: readonly BucketReading[]): boolean {
   const all = readings[0]?.allPackets ?? 0;
@@ -64,8 +61,8 @@ export function isSoldOut(readings: readonly BucketReading[]): boolean {
 }
 
 /**
- * Returns the indexes of the buckets from which packets may be moved to the bucket `to`. First come buckets with an unfinished
- * transfer to this bucket. Then come the others that have packets, the fullest first.
+ * Returns the buckets from which packets may be moved to the bucket `to`: first those with an unfinished transfer to it, then the others
+ * that have packets, the fullest first.
  */
 function sourcesFor(readings: readonly BucketReading[], to: number): number[] {
   const ranked = readings.map((reading, from) => ({ from, reading })).filter(({ from }) => from !== to);

@@ -5,32 +5,29 @@ import { Replicated } from '../replicated';
 import { keysOf, type Layout } from './layout';
 
 const MOST_PACKETS = 500;
-/**
- * Time in which a bucket sends no packets after it has received some, ms. In this time, grabs that waited for the packets can get
- * them.
- */
+/** After a bucket has received packets, it sends none for this time, ms, so that the users who waited for them can get them. */
 export const REST_MS = 50;
 
-/** Direction of a transfer: indexes of the source bucket and the destination bucket. */
+/** Indexes of the buckets between which packets move. */
 export interface Direction {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Moves packets between buckets (shards of an activity) in three steps. Any process may repeat a step. First, the source bucket moves
- * packets from its pool to a record. If there is a record already, this step returns it. Second, the destination bucket adds the
- * packets to its pool, or to its refunds if it is closed. It does this once. Third, the source bucket deletes the record.
+ * Moves packets between buckets (shards of an activity) in three steps, which any process may repeat. First, the source puts packets into a
+ * record; an existing record is returned again. Second, the destination adds the packets once: to those that can be won, or to its refunds
+ * if it is closed. Third, the source deletes the record.
  * See DECISIONS.md: packets-move-to-users
  */
 export class Transfers {
-  /** @param replicated waits for replicas after the first step and after the second. Default: does not wait */
+  /** @param replicated waits for replicas after the first and the second step. Default: does not wait */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly replicated = new Replicated(registry, { replicas: 0, replicasTimeoutMs: 1 }),
   ) {}
 
-  /** Reads all buckets in parallel. Each is read at one instant, but not all at the same instant. */
+  /** Reads all buckets in parallel, each at one moment, but not all at the same moment. */
   readAll({ buckets }: Layout): Promise<BucketReading[]> {
     return Promise.all(buckets.map((keys) => this.registry.run(readBucket, { keys, args: {} })));
   }
@@ -50,9 +47,9 @@ export class Transfers {
   }
 
   /**
-   * First step: moves packets from the source's pool to a record. Returns undefined if the source gives no packets now.
+   * First step: puts packets of the source into a record. Returns undefined if the source gives no packets now.
    *
-   * @throws NotReplicatedError if a failover may undo this step. The destination must then not get the packets
+   * @throws NotReplicatedError if a failover may undo this step, so that the destination must not get the packets
    */
   async send(layout: Layout, { from, to }: Direction, most = MOST_PACKETS): Promise<Sent | undefined> {
     const { meta, pool, moves } = keysOf(layout, from);
@@ -63,10 +60,10 @@ export class Transfers {
   }
 
   /**
-   * Second step: adds the packets to the pool of the destination, or to its refunds if it is closed. A repetition adds nothing.
-   * Returns false if Redis does not have the destination bucket of this activity, or if that bucket is a draft.
+   * Second step: adds the packets to the destination, or to its refunds if it is closed. A repetition adds nothing. Returns false if Redis
+   * does not have this bucket of the activity, or if it is a draft.
    *
-   * @throws NotReplicatedError if a failover may undo this step. The source must then keep its record
+   * @throws NotReplicatedError if a failover may undo this step, so that the source must keep its record
    */
   async receive(layout: Layout, { from, to }: Direction, { sequence, expiresAtMs, packets }: Sent): Promise<boolean> {
     const { meta, pool, moves, refunds } = keysOf(layout, to);
@@ -83,16 +80,16 @@ export class Transfers {
     );
   }
 
-  /** Third step: deletes the record at the source. Does nothing if it was deleted before. */
+  /** Third step: deletes the record of the source. Does nothing if it was deleted before. */
   async confirm(layout: Layout, { from, to }: Direction, { sequence }: SentPackets): Promise<void> {
     const { moves } = keysOf(layout, from);
     await this.registry.run(confirmTransfer, { keys: { moves }, args: { to, sequence } });
   }
 
-  /** Tries to finish every transfer that is unfinished in the readings. Returns the number of these transfers. */
+  /** Tries to finish the unfinished transfers. Returns their number. */
   async finish(layout: Layout, readings: readonly BucketReading[]): Promise<number> {
     const directions = readings.flatMap(({ outgoing }, from) => outgoing.map((to) => ({ from, to })));
-    // With 0, move() does not begin a new transfer if another process has finished this one meanwhile.
+    // Another process may have finished the transfer meanwhile. With 0, no new one begins then.
     await Promise.all(directions.map((direction) => this.move(layout, direction, 0)));
     return directions.length;
   }

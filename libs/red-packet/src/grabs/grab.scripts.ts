@@ -4,9 +4,9 @@ import { ACTIVITY_KEYS } from '../buckets/bucket-keys';
 import { grabGroupLua, grabLua } from '../scripts/generated';
 
 /**
- * Reply of a bucket (shard of an activity) to a grab. A reply with a packet is also the result for the user. `none-left`: the only
- * bucket is empty, so the activity is sold out. `empty`: this bucket is empty, but there are other buckets. `sharded`: the key belongs
- * to the root, the hash that has the number of buckets, so the grab must be sent to a bucket.
+ * Reply of a bucket (shard of an activity) to a grab. `none-left`: the only bucket is empty, so the activity is sold out. `empty`: this
+ * bucket is empty, but there are others. `sharded`: the grab went to the root, which only has the number of buckets, so it must be sent to
+ * a bucket. Other replies are also results for the user.
  */
 export type BucketReply =
   | Extract<GrabResult, { readonly packet: Packet }>
@@ -15,8 +15,8 @@ export type BucketReply =
   | { readonly status: 'sharded'; readonly buckets: number };
 
 /**
- * Bits of the script's `mode`. `confirmed`: a WAIT for replicas follows the call. `repeated`: an earlier call of the same grab found
- * the bucket empty, so this call is not counted for `maxTries`.
+ * Bits of the script's argument `mode`. `confirmed`: WAIT follows the call. `repeated`: an earlier call of the same grab found the bucket
+ * empty, so this one does not count for `maxTries`.
  */
 export const GRAB_MODE = { confirmed: 1, repeated: 2 } as const;
 
@@ -48,5 +48,4 @@ export const grabPacket = defineScript({
   reply: replyOf,
 });
 
-/** Scripts of a grab, for the list of all scripts. */
 export const grabScripts = [grabPacket];

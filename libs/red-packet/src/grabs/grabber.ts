@@ -8,15 +8,15 @@ import type { GrabResult, NotOpenReason } from '../red-packet.types';
 import { GRAB_MODE, grabPacket, type BucketReply } from './grab.scripts';
 import type { SoldOutUsers } from './sold-out-users';
 
-/** Pause before a grab tries again to get packets from other buckets, ms. Also the `retryAfterMs` of a result `try-again`. */
+/** Pause before a grab looks for packets in other buckets again, ms. The result `try-again` has it as `retryAfterMs`. */
 const PAUSE_MS = 15;
-/** `retryAfterMs` of a win that too few replicas have confirmed, ms. */
+/** `retryAfterMs` of the result `unconfirmed`, ms. */
 const UNCONFIRMED_RETRY_MS = 100;
 
 type Settings = Pick<RedPacketServiceOptions, 'replicas' | 'replicasTimeoutMs' | 'transferWaitMs'>;
-/** A reply that may end a grab. The reply `sharded` does not: after it, the grab is sent again, to the user's bucket. */
+/** A reply that may be the result of a grab. After `sharded`, the grab is sent again, to the bucket of the user. */
 type FinalReply = Exclude<BucketReply, { status: 'sharded' }>;
-/** A bucket's reply. `confirmed` is true if at least `replicas` replicas have confirmed what the call wrote. */
+/** Reply of a bucket. `confirmed` is true if at least `replicas` replicas have the writes of the call. */
 interface CheckedReply {
   readonly reply: BucketReply;
   readonly confirmed: boolean;
@@ -30,10 +30,7 @@ const UNCONFIRMED: GrabResult = Object.freeze({
   retryAfterMs: UNCONFIRMED_RETRY_MS,
 });
 
-/**
- * Sends a grab to the user's bucket (the shard in which this user can win), and sends it again until there is a result. Calls `won` at
- * each win.
- */
+/** Sends a grab to the only bucket in which the user can win, and repeats it until there is a result. Calls `won` for each win. */
 export class Grabber {
   private readonly refills: Refills;
 
@@ -49,8 +46,8 @@ export class Grabber {
   }
 
   /**
-   * Returns `sold-out` if this process knows that the activity is sold out and the user has no packet of it; otherwise undefined. Does
-   * not call Redis.
+   * Returns `sold-out` if this process knows that the activity is sold out, and that the user has no packet; otherwise undefined. Does not
+   * call Redis.
    */
   knownResult(activityId: string, userId: string): GrabResult | undefined {
     return this.soldOutUsers.has(activityId, userId) ? SOLD_OUT : undefined;
@@ -59,8 +56,7 @@ export class Grabber {
   grab(activityId: string, userId: string): Promise<GrabResult> {
     const layout = this.layouts.of(activityId);
     const { buckets } = layout;
-    // For speed, the lines below make only one promise for each grab. They handle the usual case: one bucket, and no replicas to wait
-    // for.
+    // The usual case is one bucket without replicas. For speed, the lines below create only one promise for it.
     if (buckets.length > 1 || this.settings.replicas > 0) return this.repeat(layout, userId);
     const keys = buckets[0] as BucketKeys;
     return this.run(keys, userId, 0).then((reply) => {
@@ -75,8 +71,8 @@ export class Grabber {
   }
 
   /**
-   * Sends the grab until there is a result. A grab may need several calls: the first call may only return the number of buckets, and
-   * the user's bucket may be empty until packets arrive from other buckets.
+   * Sends the grab until there is a result. The first call may only return the number of buckets, and the user's bucket may be empty until
+   * packets arrive from others.
    */
   private async repeat(first: Layout, userId: string): Promise<GrabResult> {
     const deadline = time.monotonicMs() + this.settings.transferWaitMs;
@@ -89,8 +85,8 @@ export class Grabber {
       if (reply.status === 'sharded') {
         layout = this.layouts.remember(layout.activityId, reply.buckets);
       } else if (reply.status === 'not-open' && reply.reason === 'unknown' && !single && !rootRead) {
-        // The remembered number of buckets may belong to an earlier activity with this id. So the grab is sent to the root, the hash
-        // that has the right number. This is done at most once for each grab.
+        // The remembered number of buckets may be that of an earlier activity with this id. The root has the right number; it is read at
+        // most once per grab.
         rootRead = true;
         this.layouts.forget(layout.activityId);
         layout = this.layouts.of(layout.activityId);
@@ -105,8 +101,8 @@ export class Grabber {
   }
 
   /**
-   * Moves packets to the user's empty bucket. Returns undefined if the grab must be sent again; otherwise the reply that ends
-   * the grab, because the activity is sold out or `transferWaitMs` is over.
+   * Moves packets to the empty bucket of the user. Returns undefined if the grab must be sent again; otherwise the reply that ends it,
+   * because the activity is sold out or `transferWaitMs` is over.
    */
   private async awaitPackets(layout: Layout, userId: string, deadline: number): Promise<FinalReply | undefined> {
     const refilled = await this.refills.refill(layout, homeOf(layout, userId));

@@ -11,16 +11,15 @@ const MOST_KEPT = 32;
 const PAGE = 1_000;
 
 interface Memory {
-  /** Time after which this entry is not used any more, by `time.monotonicMs()`. */
+  /** End of the time for which this entry may be used, by `time.monotonicMs()`. */
   validUntil: number;
   version: string;
   winners: WinnerFilter;
 }
 
 /**
- * Remembers for `soldOutMs` that an activity is sold out, with a Bloom filter of its winners. A user who is not in the filter has no
- * packet, and gets `sold-out` without a call to Redis. The grabs of all others go to Redis: those of winners, and of the few users
- * whom the filter wrongly takes for winners.
+ * Remembers for `soldOutMs` that an activity is sold out, with a Bloom filter of its winners. A user who is surely not a winner gets
+ * `sold-out` without a call to Redis. The grabs of winners go to Redis, and those of the few users whom the filter takes for winners.
  * See DECISIONS.md: losers-known-by-filter
  */
 export class SoldOutUsers {
@@ -39,14 +38,14 @@ export class SoldOutUsers {
     return memory !== undefined && time.monotonicMs() < memory.validUntil && !memory.winners.mayHave(userId);
   }
 
-  /** Reads the winners of a sold-out activity in the background, unless this process remembers them or is reading them. */
+  /** Reads the winners of a sold-out activity in the background, unless this process knows them or is reading them. */
   remember(layout: Layout): void {
     const { activityId } = layout;
     const memory = this.memories.get(activityId);
     if (this.closed || this.reading.has(activityId) || (memory && time.monotonicMs() < memory.validUntil)) return;
     this.reading.add(activityId);
     this.read(layout)
-      // No caller waits for this. If it fails, grabs go to Redis as before.
+      // No caller waits for this. After a failure, grabs go to Redis as before.
       .catch(() => undefined)
       .finally(() => this.reading.delete(activityId));
   }
@@ -66,8 +65,8 @@ export class SoldOutUsers {
     let winners = known?.winners;
     if (winners === undefined || known?.version !== version) {
       winners = await this.winnersOf(layout, readings);
-      // A user who won while the pages were read may be on none of these pages. So the winners are used only if nobody won meanwhile:
-      // the version must be the same after the reading.
+      // Somebody may win while the pages are read, and be on none of them. So the winners are used only if the version is the same
+      // afterwards.
       readAt = time.monotonicMs();
       const again = await this.transfers.readAll(layout);
       if (!isRefusing(again) || versionOf(again) !== version) return;
@@ -101,23 +100,23 @@ export class SoldOutUsers {
 }
 
 /**
- * Returns true if no user without a packet can win: all packets are gone, and all buckets are open. If a bucket is paused, ended or
- * closed, grabs in this bucket return `not-open` instead.
+ * Returns true if all packets are gone and all buckets are open, so that a user without a packet gets `sold-out`. In a paused, ended or
+ * closed bucket, the result would be `not-open`.
  */
 function isRefusing(readings: readonly BucketReading[]): boolean {
   return isSoldOut(readings) && readings.every(({ state }) => state === 'open');
 }
 
 /**
- * Returns a text that changes with every grant, and when a new activity uses the same id. The text contains the time of the last grant
- * of each bucket. So if Redis has lost the grants of a bucket, this function returns undefined.
+ * Returns a text that changes with every grant, and differs for another activity with the same id. It has the time of the last grant in
+ * each bucket, so it is undefined if Redis has lost the grants of a bucket.
  */
 function versionOf(readings: readonly BucketReading[]): string | undefined {
   if (readings.some(({ lastGrant }) => lastGrant === '')) return undefined;
   return readings.map(({ createdAtMs, lastGrant, granted }) => `${createdAtMs}/${lastGrant}/${granted}`).join();
 }
 
-/** Returns how long a process may remember that the activity is sold out, ms. If this is 0, it must not remember it. */
+/** Returns how long this process may remember that the activity is sold out, ms; 0 if it may not. */
 function validMs(readings: readonly BucketReading[]): number {
   return Math.min(...readings.map(({ soldOutMs }) => soldOutMs));
 }

@@ -2,17 +2,14 @@ const BITS_PER_WINNER = 16;
 const HASHES = 5;
 
 /**
- * Bloom filter of winners. Its memory is 2 to 4 bytes for each winner, and at least 8 bytes. At most about one in 500 of the
- * other users is wrongly taken for a winner.
+ * Bloom filter of the winners of an activity. Takes 2 to 4 bytes per winner, and at least 8. About one in 500 of the other users is taken
+ * for a winner.
  */
 export class WinnerFilter {
   private readonly words: Uint32Array;
   private readonly mask: number;
 
-  /**
-   * @param winners number of winners that will be added; integer >= 0. If more are added, the filter wrongly takes more of the other
-   *   users for winners.
-   */
+  /** @param winners number of winners that will be added; integer >= 0. If more are added, more other users are taken for winners */
   constructor(winners: number) {
     const bits = 2 ** Math.ceil(Math.log2(Math.max(winners * BITS_PER_WINNER, 64)));
     this.words = new Uint32Array(bits / 32);
@@ -27,7 +24,7 @@ export class WinnerFilter {
     }
   }
 
-  /** Returns true for each user who was added, and rarely for a user who was not. */
+  /** Returns true for each user who was added, and rarely for another one. */
   mayHave(userId: string): boolean {
     const [start, step] = twoHashes(userId);
     for (let i = 0; i < HASHES; i++) {
@@ -39,8 +36,8 @@ export class WinnerFilter {
 }
 
 /**
- * Returns two hashes of 32 bits. The second hash is not divisible by two. The size of the filter is a power of two, so the multiples
- * of the second hash reach every bit of the filter.
+ * Returns two hashes of 32 bits. The second one is not divisible by two. The size of the filter is a power of two, so its multiples reach every
+ * bit.
  */
 function twoHashes(text: string): readonly [number, number] {
   let [one, two] = [0x811c9dc5, 0x9747b28c];

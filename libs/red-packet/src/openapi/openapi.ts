@@ -5,7 +5,6 @@ import { schemas, type Schema } from './schemas';
 
 type Decorate = (options: object) => MethodDecorator & ClassDecorator;
 
-/** The decorators of `@nestjs/swagger` that are used here. */
 interface Swagger {
   readonly ApiTags: (...tags: string[]) => ClassDecorator;
   readonly ApiOperation: Decorate;
@@ -16,7 +15,7 @@ interface Swagger {
   readonly ApiSecurity: (name: string) => MethodDecorator & ClassDecorator;
 }
 
-/** Names of the app's security schemes. */
+/** Names of the app's security schemes for OpenAPI. */
 interface OpenApiSecurity {
   readonly user?: string;
   readonly admin?: string;
@@ -28,7 +27,7 @@ interface Route {
   readonly status?: number;
   readonly body?: Schema;
   readonly query?: Readonly<Record<string, Schema>>;
-  /** Statuses of refusals. All routes also have 400 for invalid input and 503 if Redis fails. */
+  /** HTTP statuses of refusals. All routes also have 400 for invalid input and 503 if Redis fails. */
   readonly refusals: readonly (401 | 403 | 404 | 409)[];
 }
 
@@ -112,7 +111,7 @@ export function describeRoutes(security: OpenApiSecurity = {}): void {
 }
 
 function load(): Swagger | undefined {
-  // The package is optional. An `import`, or a `require` outside of `try`, would fail in apps that do not have it.
+  // An app need not install this package. A static import, or a `require` outside of `try`, would fail without it.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return require('@nestjs/swagger') as Swagger;

@@ -1,4 +1,3 @@
-/** A JSON schema of OpenAPI 3. */
 export type Schema = Readonly<Record<string, unknown>>;
 
 const text: Schema = { type: 'string' };

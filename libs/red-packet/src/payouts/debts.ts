@@ -3,12 +3,12 @@ import { oneLine } from '../../../internal/src';
 import type { ActivityStatus } from '../red-packet.types';
 
 /**
- * Reason why payouts make no progress. `dead-letters`: some payouts are dead-lettered. `overdue`: the retention is over, but the
+ * Reason why an activity is not finished. `dead-letters`: some payouts are dead-lettered. `overdue`: the retention is over, but the
  * activity still owes a payout or a refund.
  */
 type Problem = 'dead-letters' | 'overdue';
 
-/** Logs a warning when payouts of an activity make no progress, and a line when this problem is over. */
+/** Logs when an activity cannot be finished, and when the problem is over. */
 export class Debts {
   private readonly warned = new Map<string, Problem>();
 
@@ -41,7 +41,7 @@ export class Debts {
   }
 }
 
-/** Completes the log line `Activity <id> ...`. */
+/** Returns the end of the log line `Activity <id> ...` for a problem that is over. */
 function recoveryOf(status: ActivityStatus | undefined): string {
   if (status === undefined) return 'is no longer in Redis';
   if (status.settled) return 'has paid or given up all of its money, so its data in Redis will expire';
@@ -50,7 +50,7 @@ function recoveryOf(status: ActivityStatus | undefined): string {
 
 function problemOf(status: ActivityStatus): Problem | undefined {
   const { deadLetters, openPayouts, overdue, remainingPackets, settled, state, unreportedPackets } = status;
-  // The counts are compared one by one, not as a sum: if Redis has lost a bucket, the number of packets left may be negative.
+  // A sum could hide a debt, because the number of packets left may be negative if Redis has lost a bucket.
   const owes = [deadLetters, openPayouts, remainingPackets, unreportedPackets].some((count) => count > 0);
   if (settled || state === 'draft' || !owes) return undefined;
   if (overdue) return 'overdue';

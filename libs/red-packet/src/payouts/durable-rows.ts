@@ -4,17 +4,14 @@ import type { Replicated } from '../replicated';
 import { confirmRow } from './payout.scripts';
 import { fieldsOf, type PayoutRow } from './payout-row';
 
-/**
- * Pause before the next check after too few replicas have confirmed the rows of an outbox, ms. There is a pause because WAIT blocks a
- * connection that grabs need too.
- */
+/** Pause after too few replicas have confirmed the payouts of a stream, ms. WAIT blocks a connection that grabs need, too. */
 const PAUSE_MS = 1_000;
-/** Time without another failure after which an outbox no longer counts as waiting for replicas, ms. */
+/** A stream without another failure for this time no longer counts as waiting for replicas, ms. */
 const FORGET_MS = 30_000;
 
 /**
- * Key of an outbox, and key to which the check of a row writes. The check needs a write, because WAIT covers only writes of its own
- * connection.
+ * Key of a stream of payouts, and key to which the check of a payout writes. The check must write something, because WAIT covers only
+ * writes of its own connection.
  */
 export interface CheckedOutbox {
   readonly outbox: string;
@@ -23,11 +20,11 @@ export interface CheckedOutbox {
 
 // See DECISIONS.md: paid-when-replicas-have-it
 /**
- * Checks that enough replicas have a payout row. Only then may it be paid, because a failover could lose the row. Rows that are
- * checked at the same time share one WAIT. Logs a warning when rows wait for replicas, and a line when no rows wait any more.
+ * Checks that enough replicas have a payout before it is paid, because a failover could lose it. Payouts that are checked at the same time
+ * share one WAIT. Logs when payouts wait for replicas, and when none waits any more.
  */
 export class DurableRows {
-  /** When the last failed check of each outbox ended, by the monotonic clock, ms. Has only outboxes that wait for replicas. */
+  /** End of the last failed check of each stream that waits for replicas, by the monotonic clock, ms. */
   private readonly failed = new Map<string, number>();
 
   constructor(
@@ -41,11 +38,11 @@ export class DurableRows {
   }
 
   /**
-   * Checks a row. Never rejects.
+   * Checks a payout. Never rejects.
    *
-   * @param signal ends the pause that follows a failed check of this outbox
-   * @returns `durable`: enough replicas have the row; `waiting`: too few replicas confirmed it in time, or Redis failed; `gone`: the
-   *   master has no such row
+   * @param signal AbortSignal that ends the pause after a failed check
+   * @returns `durable`: enough replicas have the payout; `waiting`: too few replicas confirmed this in time, or Redis failed; `gone`: the
+   *   master has no such payout
    */
   async check(
     { outbox, waited }: CheckedOutbox,

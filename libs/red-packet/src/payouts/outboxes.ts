@@ -22,13 +22,13 @@ import type { PayoutDeadLetter } from './payouts.types';
 export const MAX_DEAD_LETTERS = 500;
 const IDS_A_CALL = 100;
 const ROWS_A_CALL = 1_000;
-/** Shortest pause between two calls by which this process wakes the payout runs of an outbox, ms. */
+/** This process wakes the payout runs of a stream at most once in this time, ms. */
 const RING_MS = 100;
 
-/** A payout row that the outbox should have. */
+/** A payout that the stream should have. */
 export interface LostRow {
   readonly userId: string;
-  /** `<packetId>:<cents>:<ms>` */
+  /** Grant as Redis stores it: `<packetId>:<cents>:<ms>`. */
   readonly grant: string;
 }
 
@@ -36,12 +36,12 @@ type Change = (keys: BucketKeys, ids: readonly string[]) => Promise<number>;
 
 // See DECISIONS.md: payouts-in-fixed-partitions
 /**
- * The payouts of activities. Open payouts are rows in the outboxes: one stream for each partition. Dead-lettered payouts are in one
- * stream for each bucket.
+ * Payouts in Redis. Open ones are rows in outboxes, one stream per partition. Dead-lettered ones are in a stream per bucket (shard of an
+ * activity).
  */
 export class Outboxes {
   private readonly logger = new Logger('RedPacketPayouts');
-  /** Outboxes whose payout runs were woken less than RING_MS ago. The value is true if the runs must be woken again after this time. */
+  /** Outboxes whose payout runs were woken less than RING_MS ago. True: they must be woken again after that time. */
   private readonly rung = new Map<string, boolean>();
   private hasWarned = false;
 
@@ -50,7 +50,7 @@ export class Outboxes {
   }
 
   // See DECISIONS.md: winners-ring
-  /** Wakes the payout runs of all processes, because the outbox has a new row. Many calls within 100 ms become one. Never throws. */
+  /** Wakes the payout runs of all processes, because there is a new payout. Many calls within 100 ms become one. Never throws. */
   ring(outbox: string): void {
     if (this.rung.has(outbox)) {
       this.rung.set(outbox, true);
@@ -67,8 +67,8 @@ export class Outboxes {
   }
 
   /**
-   * Wakes the payout runs of all processes if the outbox has rows. Never rejects: if a wake-up is lost, the runs still read each
-   * outbox periodically.
+   * Wakes the payout runs of all processes if there are payouts. Never rejects: if the wake-up is lost, the runs still look for payouts
+   * from time to time.
    */
   async wake(outbox: string): Promise<void> {
     const rows = await this.registry.run(ringOutbox, { keys: { outbox }, args: {} }).catch(() => 0);
@@ -80,10 +80,7 @@ export class Outboxes {
     );
   }
 
-  /**
-   * Removes the row of a payout that was paid. If the row does not exist any more, another process may have dead-lettered the payout
-   * meanwhile. Then removes the dead letter.
-   */
+  /** Removes a payout that was paid. If another process has dead-lettered it meanwhile, removes the dead letter. */
   async settle(row: PayoutRow, rowId: string): Promise<void> {
     const { outbox, meta, dead } = row.keys;
     const fields = fieldsOf(row);
@@ -95,10 +92,10 @@ export class Outboxes {
   }
 
   /**
-   * Moves a row to the dead letters of its bucket.
+   * Moves a payout to the dead letters of its bucket.
    *
-   * @returns `none` if the row does not exist any more; `forgotten` if Redis no longer has the activity. Then the row stays in the
-   *   outbox
+   * @returns `none` if the payout does not exist any more; `forgotten` if Redis no longer has the activity, so that the payout stays where
+   *   it is
    */
   bury(
     { keys, owner }: PayoutRow,
@@ -109,7 +106,7 @@ export class Outboxes {
     return this.registry.run(buryPayout, { keys: { outbox, meta, dead }, args: { rowId, owner, ...why } });
   }
 
-  /** Deletes all payout rows of an activity. Used by `forget`, which gives up what the activity owes. */
+  /** Deletes all open payouts of an activity, because they are given up (see `RedPacketService.forget`). */
   async dropRows({ layout, expiresAtMs }: { readonly layout: Layout; readonly expiresAtMs: number }): Promise<void> {
     const { activityId, buckets } = layout;
     for (const [bucket, { outbox, meta }] of buckets.entries()) {
@@ -123,18 +120,18 @@ export class Outboxes {
     }
   }
 
-  /** Returns how often the bucket was repaired by `restore`; -1 if there is no such bucket. Pass the number to `restore`. */
+  /** Returns how often the payouts of a bucket were restored; -1 if there is no such bucket. Pass this number to `restore`. */
   repairsOf({ outbox, meta, grants }: BucketKeys): Promise<number> {
     const args = { group: PAYOUT_GROUP, repairs: -1, settled: 0, rows: [] };
     return this.registry.run(restorePayouts, { keys: { outbox, meta, grants }, args });
   }
 
   /**
-   * Writes lost payout rows of a bucket again.
+   * Writes lost payouts of a bucket again.
    *
-   * @param repairs the number that `repairsOf` returned before the rows were counted
-   * @param settled number of lost rows whose payouts were paid
-   * @returns number of rows that this call has written; fewer than `lost` if another process repairs the bucket at the same time
+   * @param repairs number that `repairsOf` returned before the payouts were counted
+   * @param settled number of lost payouts that were paid
+   * @returns number of payouts that this call has written; fewer than `lost` if another process restores them at the same time
    */
   async restore({ outbox, meta, grants }: BucketKeys, repairs: number, settled: number, lost: readonly LostRow[]) {
     let [known, counted] = [repairs, settled];
@@ -151,7 +148,7 @@ export class Outboxes {
   }
 
   /**
-   * Reads a page of dead letters.
+   * Returns a page of dead letters.
    *
    * @param from the cursor that the previous page returned; undefined for the first page
    * @throws InvalidInputError if the cursor names a bucket that the activity does not have
@@ -185,7 +182,7 @@ export class Outboxes {
     );
   }
 
-  /** Wakes the payout runs now that would be woken again after RING_MS. */
+  /** Wakes the payout runs that must be woken again after RING_MS. */
   private async ringLate(): Promise<void> {
     const late = [...this.rung].filter(([, again]) => again).map(([outbox]) => outbox);
     this.rung.clear();
@@ -193,8 +190,8 @@ export class Outboxes {
   }
 
   /**
-   * Replays or drops dead letters, by the function `use`. @param ids ids of dead letters; undefined for all dead letters that a bucket
-   * has when the call first reads it
+   * Replays or drops dead letters with the function `use`. @param ids ids of dead letters; undefined for all that a bucket has when it is
+   * first read
    */
   private async change(layout: Layout, ids: readonly string[] | undefined, name: string, use: Change): Promise<number> {
     const steps = new Steps(`RedPacketPayouts.${name}${ids === undefined ? 'All' : ''}`);
@@ -215,7 +212,7 @@ export class Outboxes {
     for (;;) {
       const args = { after, count: IDS_A_CALL };
       const { newest, rows } = await steps.read(this.registry.run(listDead, { keys: { dead: keys.dead }, args }));
-      // A replayed payout may be dead-lettered again. Its new dead letter has a higher id than `until`, so this loop skips it.
+      // A replayed payout may become a dead letter again, with an id higher than `until`, so this loop skips it.
       if (until === '') until = newest;
       const found = rows.map(({ entryId }) => entryId).filter((id) => !isAfter(id, until));
       if (found.length > 0) changed += await steps.one(use(keys, found));
@@ -237,7 +234,7 @@ function letterOf(bucket: number, { entryId, error, attempts, firstSeenAtMs, fie
   };
 }
 
-/** @throws InvalidInputError for a text that is not the id of a dead letter */
+/** Groups ids of dead letters by bucket. @throws InvalidInputError for a text that is not such an id */
 function byBucket(ids: readonly string[]): ReadonlyMap<number, string[]> {
   if (!Array.isArray(ids)) return refuse('ids', ids, 'an array of ids of dead-lettered payouts');
   const found = new Map<number, string[]>();
@@ -248,7 +245,7 @@ function byBucket(ids: readonly string[]): ReadonlyMap<number, string[]> {
   return found;
 }
 
-/** Returns true if the id of a stream entry is higher than another id. Uses BigInt, because each part of an id has up to 64 bits. */
+/** Returns true if one id of a stream entry is higher than another. Each part of an id has up to 64 bits, so BigInt is needed. */
 function isAfter(id: string, other: string): boolean {
   const [[ms = '', seq = ''], [otherMs = '', otherSeq = '']] = [id.split('-'), other.split('-')];
   return BigInt(ms) === BigInt(otherMs) ? BigInt(seq) > BigInt(otherSeq) : BigInt(ms) > BigInt(otherMs);

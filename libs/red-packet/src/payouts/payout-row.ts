@@ -2,36 +2,33 @@ import { activityKeyOf } from '../activity-key';
 import type { BucketKeys, Layouts } from '../buckets/layout';
 import type { Grant } from '../red-packet.types';
 
-/**
- * Returns the text of the field `activity` of all payout rows of a bucket: `<activityKey>/<buckets>/<bucket>`. begin-activity.lua
- * makes the same text.
- */
+/** Returns the field `activity` of all payouts of a bucket: `<activityKey>/<buckets>/<bucket>`. begin-activity.lua makes the same text. */
 export function ownerOf(activityId: string, expiresAtMs: number, buckets: number, bucket: number): string {
   return ownerText(activityKeyOf(activityId, expiresAtMs), buckets, bucket);
 }
 
-/** Does what `ownerOf` does, for an activity whose key is known. */
+/** Does the same as `ownerOf`, for a known activity key. */
 export function ownerText(activityKey: string, buckets: number, bucket: number): string {
   return `${activityKey}/${buckets}/${bucket}`;
 }
 
-/** A payout row: a grant that must be paid, its activity, and the keys of its bucket. */
+/** A row in a stream of payouts: a grant that must be paid, its activity, and the keys of its bucket. */
 export interface PayoutRow {
   readonly activityId: string;
   readonly activityKey: string;
-  /** Text of the field `activity` of the row, see `ownerOf`. */
+  /** Field `activity` of the row, see `ownerOf`. */
   readonly owner: string;
   readonly grant: Grant;
   readonly keys: BucketKeys;
 }
 
-/** Returns the fields of a row. Scripts compare them with the row in Redis, because after a failover another row may have the same id. */
+/** Returns the fields by which scripts recognise a row. After a failover, another row may have its id. */
 export function fieldsOf({ owner, grant }: PayoutRow): { owner: string; user: string; grant: string } {
   const { userId, packetId, amountCents, grantedAtMs } = grant;
   return { owner, user: userId, grant: `${packetId}:${amountCents}:${grantedAtMs}` };
 }
 
-/** Parses the fields of a grant. Returns undefined for an entry that is not a payout row, for example one of another program. */
+/** Parses the grant of a row. Returns undefined for an entry that is not a payout, such as one of another program. */
 export function grantOf({ user, grant }: Readonly<Record<string, unknown>>): Grant | undefined {
   const parts = typeof grant === 'string' ? /^([1-9]\d{0,6}):([1-9]\d{0,15}):([1-9]\d{0,15})$/.exec(grant) : null;
   if (typeof user !== 'string' || user === '' || parts === null) return undefined;
@@ -41,8 +38,7 @@ export function grantOf({ user, grant }: Readonly<Record<string, unknown>>): Gra
 }
 
 /**
- * Parses a payout row. @param outbox key of the outbox that has the row @returns undefined for an entry that no grab has written to
- * this outbox
+ * Parses a row. @param outbox key of the stream that has the row @returns undefined for an entry that no grab has written to this stream
  */
 export function rowOf(fields: unknown, outbox: string, layouts: Layouts): PayoutRow | undefined {
   const entry = (fields ?? {}) as Readonly<Record<string, unknown>>;

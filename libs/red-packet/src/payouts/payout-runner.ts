@@ -32,21 +32,17 @@ import { DurableRows } from './durable-rows';
 import { rowOf, type PayoutRow } from './payout-row';
 import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
-/**
- * Longest pause between two reads of an outbox that has no rows, ms. Usually a Pub/Sub message (see `Bell`) makes the run read the
- * outbox earlier.
- */
+/** Longest pause between two reads of a stream without payouts, ms. Usually a Pub/Sub message causes a read earlier. */
 const POLL_MS = 3_600_000;
 /**
- * Pause before the next look at an entry that is not a payout here, but may be one for a process with another number of partitions,
- * ms.
+ * An entry that is not a payout for this process may be one for a process with another number of partitions. So it is looked at again after
+ * this time, ms.
  */
 const ELSEWHERE_MS = 1_000;
-/** Number of commands that one check of an idle outbox costs: the script and its XLEN. */
+/** Number of commands that Redis runs in a check of an idle stream: the script and its XLEN. */
 const IDLE_COMMANDS = 2;
 /**
- * Maximum number of attempts that stream-consumer gets for a message. The run itself dead-letters a payout earlier, after its option
- * `attempts`.
+ * The stream consumer gives a message up to this many attempts. A payout becomes a dead letter earlier, after its own option `attempts`.
  */
 export const MOST_ATTEMPTS = 10_000;
 const MAX_PROBLEM = 1_000;
@@ -54,11 +50,11 @@ const NO_ATTEMPT_LEFT =
   'Error: no attempt is left: the process died, shut down or lost its lease during the last attempt, or the option attempts was lowered since';
 const ASKED = 'the handler asked for a retry';
 const ABORTED = retryLater({ delayMs: 0, countsAsAttempt: false });
-/** Pause before the next look at a row that too few replicas have confirmed, ms. */
+/** A payout that too few replicas have confirmed is looked at again after this time, ms. */
 const UNREPLICATED_MS = 1_000;
 const UNREPLICATED = retryLater({ delayMs: UNREPLICATED_MS, countsAsAttempt: false });
 
-/** Log lines of steps that failed. */
+/** Log lines for steps that failed. */
 const FAILED = {
   read: 'The payouts of red packets could not start, because a call to Redis failed. The start is tried again; until then, payouts are late.',
   settle:
@@ -70,21 +66,20 @@ export interface ResolvedPayoutOptions extends Omit<StreamConsumerOptions, 'stre
   readonly attempts: number;
 }
 
-/** Consumer handle with the method that luanest/testing needs. A mock of StreamConsumerService may return a handle without it. */
+/** Consumer with the method for luanest/testing. A mock of StreamConsumerService may return one without it. */
 interface Inspected {
   [INSPECT]?(): { readNow(partition?: number): void };
 }
 
-/** For luanest/testing: the stream-consumer message of each payout. */
+/** Stream message of each payout, for luanest/testing. */
 export const messages = new WeakMap<Payout, Pick<StreamMessage, 'stream' | 'id'>>();
 
-/** How a handler ended: what it returned, or what it threw. */
+/** End of a handler: the returned or the thrown value. */
 type Ended = { readonly value: unknown } | { readonly error: unknown };
 
 /**
- * Reads the outboxes (streams of open payouts) of all partitions as one stream, and calls the handler for each row. It removes or
- * dead-letters the row itself, not through stream-consumer, because the script for this also updates the counters of the bucket.
- * stream-consumer then finds that the entry is gone.
+ * Calls the handler for each payout. It reads the streams of all partitions as one. Paid payouts are removed by a script of this lib, which
+ * also updates counters, and so are dead-lettered ones. The stream consumer then finds that the entry is gone.
  */
 export class PayoutRunner implements PayoutRun {
   private readonly logger = new Logger('RedPacketPayouts');
@@ -106,7 +101,7 @@ export class PayoutRunner implements PayoutRun {
     this.durable = new DurableRows(activities.replicated, this.logger);
   }
 
-  /** True after `stop` was called, or after the run has found stream-consumer closed. */
+  /** True after `stop`, or once the stream consumer was found to be closed. */
   get stopped(): boolean {
     return this.stopping;
   }
@@ -137,7 +132,7 @@ export class PayoutRunner implements PayoutRun {
     this.retries.close();
   }
 
-  /** Makes the run read the outbox of one partition now, or all outboxes. */
+  /** Makes the run look for payouts now, in one partition or in all. */
   readNow(partition?: number): void {
     void this.starting.then((handle) => (handle as Inspected | undefined)?.[INSPECT]?.().readNow(partition));
   }
@@ -190,7 +185,7 @@ export class PayoutRunner implements PayoutRun {
     const isLast = message.attempt >= this.options.attempts;
     const { aborted } = message.signal;
     const reason: unknown = message.signal.reason;
-    // The handler may have returned early because of the signal, so its result is ignored.
+    // The handler may have returned early because of its AbortSignal, so its result is ignored.
     if (aborted && !(reason instanceof TimeoutError)) return ABORTED;
     if (aborted && !isLast) throw reason;
     if (aborted) return this.bury(row, rowId, message, textOf(reason));
@@ -209,8 +204,8 @@ export class PayoutRunner implements PayoutRun {
   }
 
   /**
-   * Dead-letters an entry that is not a payout. But if Redis has another number of partitions, or fails, looks at the entry again
-   * later: it may be a payout for a process with that number.
+   * Dead-letters an entry that is not a payout. If Redis fails, or has another number of partitions, looks at it again later, because it
+   * may be a payout for another process.
    */
   private async refuse(): Promise<HandlerResult> {
     try {
@@ -224,7 +219,7 @@ export class PayoutRunner implements PayoutRun {
     );
   }
 
-  /** Calls the handler. At the last attempt, waits at most `timeoutMs` for it, because the payout is then dead-lettered. */
+  /** Calls the handler. In the last attempt, waits at most `timeoutMs`, because the payout then becomes a dead letter. */
   private async call(payout: Payout, { attempt, signal }: StreamMessage): Promise<Ended> {
     const ended = (async (): Promise<Ended> => {
       try {
@@ -246,7 +241,7 @@ export class PayoutRunner implements PayoutRun {
     }
   }
 
-  /** Removes the row of a paid payout. Tries again until Redis confirms this, or until another process may have taken over the payout. */
+  /** Removes a paid payout. Tries again until Redis confirms this, or until another process may have taken it over. */
   private async settle(row: PayoutRow, rowId: string, { signal }: StreamMessage): Promise<HandlerResult> {
     const settled = await this.retries.run(
       'settle',
@@ -283,8 +278,8 @@ export class PayoutRunner implements PayoutRun {
           'and is dead-lettered. Replay the payout, or drop it if you paid by other means.',
       );
     }
-    // For stream-consumer: true if the row is in the dead letters of its bucket, or is gone. If Redis no longer has the activity, this
-    // is false, and stream-consumer keeps the dead letter itself.
+    // Shows the stream consumer that the payout is in the dead letters of its bucket, or is gone. If Redis no longer has the activity, the
+    // consumer keeps the dead letter itself.
     message[MOVED] = buried !== 'forgotten';
     return deadLetter(why);
   }
@@ -313,7 +308,7 @@ function textOf(error: unknown): string {
   }
 }
 
-/** Shortens a text to one line of 1 to 1,000 characters of well-formed Unicode. */
+/** Shortens a text to 1,000 characters, as one line of well-formed Unicode that is not empty. */
 function kept(text: string): string {
   return oneLine(text.slice(0, MAX_PROBLEM)).toWellFormed() || '?';
 }

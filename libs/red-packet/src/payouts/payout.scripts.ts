@@ -128,7 +128,6 @@ export const listDead = defineScript({
   },
 });
 
-/** Scripts of payout rows and of dead-lettered payouts. */
 export const payoutScripts = [
   settlePayout,
   settleDead,

@@ -7,7 +7,7 @@ import { refuse } from '../red-packet.input';
 import type { PayoutDeadLetter, PayoutStats } from './payouts.types';
 import { RedPacketPayouts } from './payouts.service';
 
-/** HTTP routes of payouts. `adminGuard` protects all of them. */
+/** HTTP routes for payouts, which `adminGuard` protects. */
 @Controller('red-packets')
 @UseGuards(RedPacketAdminGuard)
 export class RedPacketPayoutsController {

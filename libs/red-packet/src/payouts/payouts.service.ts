@@ -10,21 +10,20 @@ import { MAX_DEAD_LETTERS, Outboxes } from './outboxes';
 import { messages, MOST_ATTEMPTS, PayoutRunner } from './payout-runner';
 import type { Payout, PayoutDeadLetter, PayoutHandler, PayoutRun, PayoutStats } from './payouts.types';
 
-/** Default of the option `attempts`. StreamConsumerModule has another default. */
+/** Default of the option `attempts`, which is higher than that of StreamConsumerModule. */
 const ATTEMPTS = 20;
 const checks = new Checks('RedPacketPayouts');
 
-/** The view of RedPacketPayouts that `luanest/testing` needs. */
 interface PayoutsInspection {
-  /** True if this process has a payout run. */
+  /** True if this process calls a handler for payouts. */
   readonly paying: boolean;
-  /** Makes the run read the outboxes (streams of open payouts) now, before its pause is over. */
+  /** Makes this process look for payouts now. */
   readonly readNow: () => void;
-  /** Calls `watcher` before each call of a handler. Applies only to runs that start later. */
+  /** Makes later payout runs call `watcher` before each call of a handler. */
   readonly watch: (watcher: PayoutWatcher) => void;
 }
 
-/** @param message the message of stream-consumer that has the payout */
+/** @param message stream message of the payout */
 type PayoutWatcher = (payout: Payout, message: { readonly stream: string; readonly id: string } | undefined) => void;
 
 /**
@@ -37,7 +36,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
 
   private readonly runs = new Set<PayoutRunner>();
   private readonly outboxes: Outboxes;
-  /** Definition of one stream that consists of the outboxes of all partitions. */
+  /** Definition of a stream that consists of the payouts of all partitions. */
   private readonly stream;
   private closing: Promise<void> | undefined;
   private watcher: PayoutWatcher | undefined;
@@ -53,10 +52,10 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   }
 
   /**
-   * Calls a handler for the payouts of all activities until the run is stopped or the app shuts down. Also calls it for payouts of
-   * processes that have died. The handler may be called more than once for a payout. So it must pay by `idempotencyKey`, or book into
-   * a ledger with UNIQUE (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run. Start it
-   * after the app has booted.
+   * Calls a handler for the payouts of all activities, until the run is stopped or the app shuts down. Any number of processes may do this;
+   * they take over the payouts of a process that has died. So the handler may be called more than once for a payout: it must pay by
+   * `idempotencyKey`, or book into a ledger with UNIQUE (activityKey, packetId) and UNIQUE (activityKey, userId). Call this method after
+   * the app has booted.
    *
    * @param options `attempts` is an integer from 1 to 9,999; default 20. The other options default to those of StreamConsumerModule
    * @throws InvalidOptionError for invalid options, if this service has a run already, and if the app does not import
@@ -95,8 +94,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   }
 
   /**
-   * Reads the stream statistics of the outboxes of all activities, such as the number of open payouts, and the consumers that handle
-   * them.
+   * Returns statistics of the payouts of all activities, such as the number of open payouts, and of the consumers that handle them.
    *
    * @throws InvalidOptionError without StreamConsumerModule; the errors of ScriptRegistry.run()
    */
@@ -105,9 +103,9 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   }
 
   /**
-   * Reads a page of dead-lettered payouts: one bucket (shard of the activity) after the other, the oldest payout of a bucket first. A
-   * payout that is dead-lettered before the first page is read, and still after the last one, is listed exactly once. You may replay
-   * or drop payouts between two pages.
+   * Returns a page of dead-lettered payouts: one bucket (shard of the activity) after the other, the oldest payout of a bucket first. A
+   * payout that is dead-lettered before the first page is read, and still after the last one, is listed exactly once. You may replay or
+   * drop payouts between two pages.
    *
    * @param page `limit` from 1 to 500, default 100; `cursor`: the `nextCursor` of the previous page
    * @returns a page without items if there is no such activity
@@ -166,18 +164,18 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
     return this.change(activityId, (layout) => this.outboxes.drop(layout, undefined));
   }
 
-  /** Begins to stop the run of this process, see `PayoutRun.stop`. `beforeApplicationShutdown` waits until the run has stopped. */
+  /** Begins to stop the payout run of this process. `beforeApplicationShutdown` waits until it has stopped. */
   onModuleDestroy(): void {
     this.closing ??= draining(this.stopRuns());
   }
 
-  /** Waits until the run of this process has stopped. */
+  /** Waits until the payout run of this process has stopped. */
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;
   }
 
-  /** For `luanest/testing`. */
+  /** Returns functions for `luanest/testing`. */
   [INSPECT](): PayoutsInspection {
     const runs = [...this.runs].filter(({ stopped }) => !stopped);
     return {

@@ -1,6 +1,6 @@
 --[[
-begin-activity: store the parameters of a bucket (a shard of an activity), or of the root, which knows the number of buckets. If
-they were stored before, return what is stored.
+begin-activity: store the parameters of a bucket (shard of an activity), or of the root, which only has the number of buckets. If they
+were stored before, return what is stored.
 
 KEYS[1]   meta         hash      <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[2]   pool         list(str) <prefix>:red-packet:{<partition>}:pool:<activity>
@@ -50,12 +50,12 @@ local opens, ends, expires = math.max(tonumber(ARGV[7]), now_ms), tonumber(ARGV[
 if expires == 0 then expires = math.max(ends, opens) + ARGV[11] end
 -- Without endsAtMs, grabs end before the retention does, so that packets that are left can still be refunded.
 if ends == 0 then ends = expires - math.min(3600000, math.floor(ARGV[11] / 2)) end
--- The root was stored before the end. So its buckets may come after it, and the activity can be opened, closed and refunded.
+-- The root was stored in time. So its buckets may follow after the end, and the activity can be opened, closed and refunded.
 local latest = ARGV[12] == '0' and opens or tonumber(ARGV[7])
 if ends <= latest or expires <= now_ms then return { 'over', 'draft', '', '0', string.format('%.0f', ends) } end
--- The payout rows of this bucket have this text: the key of the activity, the number of buckets and the index of this one.
+-- Payout rows of this bucket contain this text, by which they are found: key of the activity, number of buckets, index of this bucket.
 local activity = ARGV[15] .. '@' .. string.format('%.0f', expires) .. '/' .. ARGV[5] .. '/' .. ARGV[6]
--- The fields that a grab reads come first, because Redis searches a small hash from its start.
+-- Redis searches a small hash from its start, so the fields that a grab reads come first.
 redis.call('HSET', KEYS[1], 'state', 'draft', 'startsAtMs', ARGV[7], 'endsAtMs', string.format('%.0f', ends),
   'maxTries', ARGV[9], 'heldCents', ARGV[2], 'bestCents', 0, 'activity', activity, 'buckets', ARGV[5], 'bucket', ARGV[6],
   'totalCents', ARGV[2], 'packets', ARGV[3], 'allPackets', ARGV[4], 'soldOutMs', ARGV[10],

@@ -21,7 +21,7 @@ local entry = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])[1]
 if not entry then return 0 end
 if redis.call('HGET', KEYS[2], 'activity') ~= ARGV[2] then return -1 end
 local row = read_fields(entry[2])
--- XADD comes first, because it is the only write that can still fail.
+-- Only XADD can still fail, so it comes first: Redis does not roll back.
 redis.call('XADD', KEYS[3], '*', 'error', ARGV[3], 'attempts', ARGV[4], 'first-seen-ms', ARGV[5], 'activity', ARGV[2],
   'user', row['user'], 'grant', row['grant'])
 local forget = redis.call('HGET', KEYS[2], 'forgetAtMs')

@@ -9,7 +9,8 @@ ARGV[1]  atEnd    int       1 to close the bucket only if its end has passed | 0
 
 Returns {status}
   status  'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | 'spread:<buckets>'   closed: by this call;
-          closed-before: by an earlier call; all others: not closed. missing: there is no such bucket; spread: it is a root
+          closed-before: by an earlier call; all others: not closed. missing: there is no such bucket; spread: KEYS[1] is the
+          root of an activity with several buckets
 
 O(1); if packets were refunded before, O(these packets). TTL: untouched. Clock: Redis. Replay: returns closed-before, and
 writes the state again.
@@ -19,7 +20,7 @@ writes the state again.
 local meta = redis.call('HMGET', KEYS[1], 'state', 'heldCents', 'refundedCents', 'endsAtMs')
 if not meta[1] then return { 'missing' } end
 if meta[1] == 'closed' then
-  -- WAIT waits for the writes of its own connection only. An earlier call may have used another one, so its write is repeated.
+  -- The state may be closed already. It is written again, because a WAIT after this call covers only writes of the same connection.
   redis.call('HSET', KEYS[1], 'state', 'closed')
   return { 'closed-before' }
 end
@@ -34,7 +35,7 @@ if pooled > 0 then
       'BADPOOL packets left, granted and refunded do not add up to heldCents, or are damaged; nothing was changed. Run audit()'
     )
   end
-  -- Packets that were refunded before are appended to the pool. Then the whole pool becomes the list of refunds in O(1).
+  -- Packets that were refunded before are added to the pool, which then becomes the list of refunds by a rename.
   for from = 0, before - 1, 1000 do
     redis.call('RPUSH', KEYS[2], unpack(redis.call('LRANGE', KEYS[3], from, from + 999)))
   end

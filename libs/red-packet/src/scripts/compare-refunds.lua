@@ -1,6 +1,6 @@
 --[[
-compare-refunds: note that the refunds of a closed bucket were compared with the ledger. Packets that the ledger has paid leave the
-refunds: their cents count as granted, and as void, because no user has these grants.
+compare-refunds: note that the refunds of a closed bucket were compared with the ledger. Packets that the ledger has paid are not
+refunded: their cents count as granted, and as void, because no user has them in Redis.
 
 KEYS[1]    meta         hash       <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[2]    grants       hash       <prefix>:red-packet:{<partition>}:grants:<activity>
@@ -42,7 +42,7 @@ if taken > 0 then
   redis.call('HINCRBY', KEYS[1], 'refundedCents', string.format('%.0f', -cents))
   redis.call('HINCRBY', KEYS[1], 'refundedPackets', -taken)
   redis.call('HINCRBY', KEYS[1], 'grantShift', taken)
-  -- No payout row was written for them: the one that was paid is lost.
+  -- These packets count as granted without a payout row, so the number of expected rows is corrected.
   redis.call('HINCRBY', KEYS[1], 'rowShift', -taken)
   if meta[3] then redis.call('PEXPIREAT', KEYS[3], meta[3]) end
 end

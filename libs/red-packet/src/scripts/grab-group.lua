@@ -1,5 +1,5 @@
 --[[
-grab-group: do what grab does, for the grabs of a group: each bucket is read once, and some of its writes are made once, at the end.
+grab-group: do what the script grab does, for grabs that are sent together: each bucket is read once, and some writes are made at the end.
 
 KEYS[1]  meta    hash      <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[2]  pool    list(str) <prefix>:red-packet:{<partition>}:pool:<activity>
@@ -40,7 +40,7 @@ end
 if gate.state ~= 'open' then return { -2, describe_state(gate) } end
 local counts = gate.tries > 0 and ARGV[2] + 0 < 2
 if counts and tonumber(redis.call('HGET', KEYS[5], ARGV[1]) or '0') >= gate.tries then return { -4, '' } end
--- The first read of a group is for one packet, later reads are for 32. Granted packets leave the pool at the end of the group.
+-- The first grab reads one packet, later ones read 32 at once. Granted packets leave the pool after the last grab.
 local head = gate.ahead[gate.at]
 if not head then
   gate.ahead = redis.call('LRANGE', KEYS[2], gate.taken, gate.taken + (gate.at > 0 and 31 or 0))
@@ -55,7 +55,7 @@ local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
 problem = check_packet(gate, id, cents, head)
   or not gate.permitted and check_permissions(gate, KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 if problem then return problem end
--- XADD comes first, because it is the only write that can still fail: the stream may be lost, or its ids used up.
+-- Only XADD can still fail, so it comes first: the stream may be lost, or its ids used up.
 local grant = packet .. ':' .. now_text
 if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'activity', gate.activity, 'user', ARGV[1], 'grant', grant) then
   return redis.error_reply('LOSTOUTBOX Redis has lost the payouts of this activity, perhaps by eviction; nothing was changed')

@@ -20,12 +20,12 @@ void-grant has voided it. If the first call found no packet, the replay may coun
 ]]
 -- @include now-text
 
--- Checks the packet at the head of the pool before it is granted. Returns nil, or the text of an error.
+-- Checks the next packet before it is granted. Returns nil, or the text of an error.
 local function problem_of(head, id, cents, granted, held)
   if not id or #head > 60 or #cents > 16 then
     return 'BADPACKET the list of packets is damaged: its first entry is not <packet>:<cents>:<sum>; nothing was changed'
   end
-  -- If heldCents is 'nan', the comparison is false, so the packet is refused.
+  -- A damaged heldCents of 'nan' makes the comparison false, so the packet is refused.
   local fits = granted + cents <= held
   if not fits then return 'BADMETA the counters of cents of this activity (its meta hash) are damaged; nothing was changed. Run audit()' end
   if redis.acl_check_cmd('XADD', KEYS[4], '*', 'f', 'v') and redis.acl_check_cmd('LPOP', KEYS[2], '1')
@@ -50,7 +50,7 @@ end
 if now_ms < starts then return { -2, 'preheated:' .. string.format('%.0f', starts - now_ms) } end
 if now_ms >= ends then return { -2, 'ended' } end
 local granted, problem = string.match(grants[2] or '', '^(%d+):%d+$'), nil
--- If the grants are lost, it is unknown who has won, so nobody may win. The sum in them has at most 16 digits, as many as 2^53.
+-- If Redis has lost the grants, it is unknown who has won, so nobody may win. Their sum of cents has at most 16 digits, as many as 2^53.
 if not grants[2] then
   problem = 'LOSTGRANTS Redis has lost the winners of this activity, perhaps by eviction; nothing was changed'
 elseif not granted or #granted > 16 or #granted > 1 and string.byte(granted) == 48 then
@@ -65,8 +65,8 @@ if not head then
   return { redis.call('HGET', KEYS[1], 'buckets') == '1' and -1 or -3, '' }
 end
 local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
--- Everything that can fail is checked before the first write: Redis does not roll back. XADD comes first, because it is the only
--- write that can still fail: the stream may be lost, or its ids used up.
+-- Redis does not roll back, so everything is checked before the first write. Only XADD can still fail, because the stream is lost or its
+-- ids are used up, so it comes first.
 problem = problem_of(head, id, cents, granted, tonumber(meta[5]) or 0)
 local grant = (packet or '') .. ':' .. now_text
 if not problem and not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'activity', meta[7], 'user', ARGV[1], 'grant', grant) then

@@ -1,6 +1,6 @@
 --[[
-open-activity: open a draft after a check that its pool is complete, and create its grants, and its outbox unless another activity of
-the partition has created it. A root has no pool, so it is opened without these.
+open-activity: open a draft (an unfinished activity) if its pool is complete. Creates the hash of its grants, and the stream of payouts
+unless the partition has it. The root of an activity with several buckets has no pool, so only its state changes.
 
 KEYS[1]  meta    hash      <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[2]  pool    list(str) <prefix>:red-packet:{<partition>}:pool:<activity>
@@ -27,13 +27,13 @@ local length = redis.call('LLEN', KEYS[2])
 if length ~= tonumber(meta[2]) then return { 'incomplete' } end
 local cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
 if cents ~= tonumber(meta[3]) then return { 'incomplete' } end
--- If a key has a wrong type, these reads fail before the first write.
+-- These reads raise an error for a key of a wrong type, before the first write.
 redis.call('HLEN', KEYS[3])
 redis.call('XLEN', KEYS[4])
 local created = redis.pcall('XGROUP', 'CREATE', KEYS[4], ARGV[1], '0', 'MKSTREAM')
 if created.err and not string.find(created.err, '^BUSYGROUP') then return created end
--- The empty field is the sum of the cents granted, and the time of the last grant. So a grab needs one hash for these and the
--- grants. No user has the empty id.
+-- The field '' has the granted cents and the time of the last grant, so a grab reads them together with the user's grant. No user has the
+-- empty id.
 redis.call('HSET', KEYS[3], '', '0:0')
 -- From now on the activity may owe money, so its keys must not expire.
 redis.call('PERSIST', KEYS[1])

@@ -25,7 +25,7 @@ local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs')
 local state = meta[1]
 if not state or state == 'draft' or (meta[2] or '') ~= ARGV[3] then return { 'missing' } end
 if marks[1] and tonumber(ARGV[2]) <= tonumber(marks[1]) then
-  -- As in send-packets: a WAIT of this call must cover the first one.
+  -- The number is written again, because a WAIT after this call covers only writes of the same connection.
   redis.call('HSET', KEYS[3], 'in:' .. ARGV[1], marks[1])
   return { 'received-before' }
 end

@@ -24,11 +24,11 @@ if repairs ~= tonumber(ARGV[2]) then return -1 end
 redis.call('HLEN', KEYS[3])
 local created = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
 if created.err and not string.find(created.err, '^BUSYGROUP') then return created end
--- Counted first: if the rest fails, the next repair finds that rows are still lost.
+-- The repair is counted first. If the rest fails, the next repair finds that rows are still lost.
 redis.call('HSET', KEYS[2], 'repairs', string.format('%.0f', repairs + 1),
   'settledRows', string.format('%.0f', (meta[3] or 0) + ARGV[3]))
 for i = 4, #ARGV, 2 do
-  -- The grant may have been voided since the count.
+  -- A grant that was voided since the count gets no payout.
   if redis.call('HGET', KEYS[3], ARGV[i]) == ARGV[i + 1] then
     redis.call('XADD', KEYS[1], '*', 'activity', meta[1], 'user', ARGV[i], 'grant', ARGV[i + 1])
   end

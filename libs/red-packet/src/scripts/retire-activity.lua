@@ -12,7 +12,7 @@ Returns retired
 O(log n). TTL: none. Clock: Redis. Replay: harmless, moves the time to a later one.
 ]]
 -- @include clock
--- It may have been created again meanwhile, so it stays at least until the time that its creation has noted.
+-- The activity may have been created again meanwhile. So it stays at least until the time that its creation has noted.
 local ends = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not ends then return 0 end
 redis.call('ZADD', KEYS[2], string.format('%.0f', math.max(tonumber(ends), now_ms + ARGV[2])), ARGV[1])

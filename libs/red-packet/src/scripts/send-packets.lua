@@ -24,7 +24,7 @@ call made; after that, may make another one.
 local meta = redis.call('HMGET', KEYS[1], 'state', 'heldCents', 'expiresAtMs')
 local found = redis.call('HGET', KEYS[3], 'out:' .. ARGV[1])
 if found then
-  -- WAIT waits for the writes of its own connection only. An earlier call may have used another one, so its write is repeated.
+  -- The record is written again, because a WAIT after this call covers only writes of the same connection.
   redis.call('HSET', KEYS[3], 'out:' .. ARGV[1], found)
   return { 'sent', found, meta[3] or '' }
 end
@@ -45,7 +45,7 @@ end
 if cents > tonumber(meta[2]) then
   return redis.error_reply('BADMETA the meta hash is damaged: heldCents is less than the cents to move; nothing was changed')
 end
--- The number comes from the clock. So unless the clock is behind, it is new even if a failover has lost the last numbers.
+-- The number of a transfer comes from the clock. So it is new even if a failover has lost the last numbers, unless the clock is behind.
 local sequence = math.max(now_us, (marks[2] or 0) + 1)
 local record = format_number(sequence) .. '|' .. table.concat(packets, ',')
 redis.call('HSET', KEYS[3], 'out:' .. ARGV[1], record, 'sequence', format_number(sequence))

@@ -18,7 +18,7 @@ if ARGV[1] ~= 'open' and ARGV[1] ~= 'paused' then
   return redis.error_reply('BADSTATE ARGV[1] is neither open nor paused; nothing was changed')
 end
 if ARGV[2] ~= '' then
-  -- Two callers at the same time reach the buckets in any order. The later decision stays in each of them.
+  -- Two calls at the same time may reach the buckets in any order. The decision with the higher number counts in each of them.
   if tonumber(redis.call('HGET', KEYS[1], 'decision') or '0') > tonumber(ARGV[2]) then return { state, state } end
   redis.call('HSET', KEYS[1], 'decision', ARGV[2])
 end

@@ -30,7 +30,7 @@ if meta[1] == 'draft' and ARGV[1] ~= '1' then return { 'missing' } end
 if meta[4] then return { 'settled-before' } end
 local root = meta[5] == '-1'
 local over = root or meta[1] == 'closed' or now_ms >= tonumber(meta[2]) and redis.call('LLEN', KEYS[2]) == 0
--- Each grant has written one payout row. If the grants are lost, the difference is not 0 unless no row was settled.
+-- Each grant has one payout row. So the difference shows open payouts; and lost grants, unless no row was settled.
 local granted = math.max(redis.call('HLEN', KEYS[3]) - 1, 0) + (meta[9] or 0)
 local owed = not over or granted + (meta[10] or 0) ~= (meta[11] or 0) + 0 or redis.call('XLEN', KEYS[8]) > 0
 if meta[8] and tonumber(meta[7] or '0') > tonumber(meta[8]) then owed = true end

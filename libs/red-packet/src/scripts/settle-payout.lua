@@ -24,7 +24,7 @@ local counts = meta[1] == ARGV[2]
 if counts and not tonumber(meta[2] or '0') then
   return redis.error_reply('BADMETA the meta hash is damaged: settledRows is not a number; nothing was changed')
 end
--- The row is deleted first, so that a row that stays is not counted.
+-- Deleting comes first, because only a deleted row may be counted as paid.
 local deleted = redis.call('XDEL', KEYS[1], ARGV[1])
 if counts and deleted == 1 then redis.call('HINCRBY', KEYS[2], 'settledRows', 1) end
 return deleted

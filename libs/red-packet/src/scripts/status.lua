@@ -43,7 +43,7 @@ if state == 'open' and now_ms < tonumber(meta[3]) then state = 'preheated' end
 if (state == 'open' or state == 'paused') and now_ms >= tonumber(meta[4]) then state = 'ended' end
 local pooled, cents = redis.call('LLEN', KEYS[2]), 0
 if pooled > 0 then cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1)) or -1 end
--- One field of the grants is the sum of cents, so it is not counted. grantShift counts grants that void-grant removed or copied.
+-- The field with the sum of cents is not a grant. grantShift corrects for grants that the script void-grant has removed or copied.
 local granted = math.max(redis.call('HLEN', KEYS[3]) - 1, 0) + (meta[5] or 0)
 local granted_cents, last = string.match(redis.call('HGET', KEYS[3], '') or '', '^(%d+):(%d+)$')
 granted_cents = granted_cents or (state == 'draft' or state:find('^spread')) and '0' or '-1'
@@ -52,7 +52,7 @@ local rows = granted + (meta[9] or 0) - (meta[10] or 0) - dead
 local outgoing = {}
 for _, field in ipairs(redis.call('HKEYS', KEYS[5])) do outgoing[#outgoing + 1] = string.match(field, '^out:(%d+)$') end
 local unreported = meta[8] and math.max(fields[10] - meta[8], 0) or 0
--- From its opening until it is settled, a bucket has no TTL. The root of a draft has none either.
+-- `forget` is the time at which the keys expire. An open bucket has none until it is settled, nor has the root of a draft.
 local forget = meta[6] or meta[1] == 'draft' and meta[7] ~= '-1' and meta[2]
 local function heal(key)
   if forget and redis.call('PTTL', key) == -1 then redis.call('PEXPIREAT', key, forget) end

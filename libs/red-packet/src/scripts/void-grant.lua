@@ -32,7 +32,7 @@ end
 if ARGV[3] ~= '' and not string.find(ARGV[3], '^%d+:%d+:%d+$') then
   return redis.error_reply('BADGRANT ARGV[3] is neither empty nor <packet>:<cents>:<ms>, nothing was changed')
 end
--- The copy of what the ledger has paid may be the largest packet, or as large and older.
+-- The packet that the ledger has paid replaces the grant. It may be the largest one, or as large and older.
 local copied = tonumber(string.match(ARGV[3], '^%d+:(%d+)') or '0')
 local loses_best = meta[2] == ARGV[1] or (meta[4] and copied >= tonumber(meta[4]))
 redis.call('LLEN', KEYS[4])
@@ -45,11 +45,11 @@ if reason == 'packet' then
   redis.call('HDEL', KEYS[2], ARGV[1])
   redis.call('HINCRBY', KEYS[1], 'grantShift', 1)
 else
-  -- The caller says that the ledger has paid this packet to no user, so it is refunded. It does not go back to the pool, because
-  -- users may have got "sold out" already.
+  -- The ledger has paid this packet to no user, so it is refunded. It cannot go back to the pool, because users may have been refused as
+  -- sold out.
   redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. ':l', '', string.format('%.0f:', granted - cents) .. last_ms)
   redis.call('HINCRBY', KEYS[1], 'grantShift', -1)
-  -- The payout row of this grant is counted, although the grant is not any more.
+  -- The payout row stays although the grant is gone, so the number of expected rows is corrected.
   redis.call('HINCRBY', KEYS[1], 'rowShift', 1)
   redis.call('HINCRBY', KEYS[1], 'refundedCents', cents)
   redis.call('HINCRBY', KEYS[1], 'refundedPackets', 1)

@@ -1,5 +1,5 @@
--- Returns the cents of all pool entries from `first` to `last`; nil if `first` or `last` is invalid. Each entry ends in a
--- running sum of the cents in the pool, so no entry in between is read.
+-- Returns the cents of all packets of a pool, from its first and its last entry; nil if one of them is invalid. Each entry has a running
+-- sum of cents, so no entry in between is read.
 local function sum_cents(first, last)
   local cents, from = string.match(first, '^%d+:(%d+):(%d+)$')
   local till = string.match(last, '^%d+:%d+:(%d+)$')

@@ -1,6 +1,5 @@
 -- @include clock
--- Buckets that the grabs of this EVALSHA have read, by the key of their meta hash. A bucket that was read need not be read again,
--- because no other command runs in between.
+-- Buckets that grabs in this EVALSHA have read, by the key of their meta hash. Each is read once, because no other command runs in between.
 local gates = {}
 
 local function sum_error()
@@ -28,11 +27,11 @@ local function read_gate(fields, granted)
     if now_ms < gate.starts then gate.state = 'preheated' elseif now_ms >= gate.ends then gate.state = 'ended' end
   end
   if gate.state ~= 'open' then return gate end
-  -- If the grants are lost, it is unknown who has won, so nobody may win.
+  -- If Redis has lost the grants, it is unknown who has won, so nobody may win.
   if not granted then
     return nil, redis.error_reply('LOSTGRANTS Redis has lost the winners of this activity, perhaps by eviction; nothing was changed')
   end
-  -- The sum must be at most 16 digits, as many as 2^53 has, without leading zeros.
+  -- The granted cents must have at most 16 digits, as many as 2^53, without leading zeros.
   local sum = string.match(granted, '^(%d+):%d+$')
   gate.granted = sum and #sum <= 16 and (#sum == 1 or string.byte(sum) ~= 48) and tonumber(sum)
   if not gate.granted then return nil, sum_error() end
@@ -45,18 +44,17 @@ local function describe_state(gate)
   return 'preheated:' .. string.format('%.0f', gate.starts - now_ms)
 end
 
--- Checks the packet at the head of the pool before it is granted. Returns nil, or an error if it is invalid.
+-- Checks the next packet before it is granted. Returns nil, or an error.
 local function check_packet(gate, id, cents, head)
   if not id or #head > 60 or #cents > 16 then
     return redis.error_reply('BADPACKET the list of packets is damaged: its first entry is not <packet>:<cents>:<sum>; nothing was changed')
   end
-  -- If heldCents is 'nan', the comparison is false, so the packet is refused.
+  -- A damaged heldCents of 'nan' makes the comparison false, so the packet is refused.
   local fits = gate.granted + cents <= gate.held
   return not fits and sum_error() or nil
 end
 
--- Checks that the Redis user may run the commands of a grant. If so, the other grabs of the bucket in this group skip the check.
--- Returns nil, or an error if the user may not.
+-- Checks that the Redis user may run the commands of a grant, once per bucket. Returns nil, or an error if the user may not.
 local function check_permissions(gate, meta, pool, grants, outbox)
   gate.permitted = redis.acl_check_cmd('XADD', outbox, '*', 'f', 'v') and redis.acl_check_cmd('LPOP', pool, '1')
     and redis.acl_check_cmd('HSET', grants, 'f', 'v') and redis.acl_check_cmd('HSET', meta, 'f', 'v')

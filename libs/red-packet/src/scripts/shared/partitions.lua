@@ -1,6 +1,6 @@
 -- @include activity-list
--- KEYS[3]: the number of partitions.
--- Returns the number of partitions that all processes must use: the stored one; `wanted` if none is stored or there are no activities.
+-- Returns the number of partitions that all processes must use: the stored one in KEYS[3]; `wanted` if none is stored or there are no
+-- activities.
 local function fix_partitions(wanted)
   prune_list()
   local stored = redis.call('GET', KEYS[3])
