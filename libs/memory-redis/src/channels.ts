@@ -2,7 +2,7 @@ import { Push } from './reply';
 import { globPattern } from './scan';
 import type { ChannelKind, Session } from './session';
 
-/** The subscriptions to channels, of all connections. */
+/** Pub/Sub subscriptions of all connections. */
 export class Channels {
   private readonly listeners: Readonly<Record<ChannelKind, Map<string, Set<Session>>>> = {
     channels: new Map(),

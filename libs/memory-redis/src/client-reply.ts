@@ -2,12 +2,12 @@ import { scoreText } from './numbers';
 import { Double, NoReply, NullArray, RedisError, Status, type Reply } from './reply';
 import { flat } from './resp';
 
-/** An error reply. Error replies of ioredis have the same `name`. */
+/** An error reply, with the same `name` as the error replies of ioredis. */
 class ReplyError extends Error {
   override readonly name = 'ReplyError';
 }
 
-/** Converts a reply to the value that a client of ioredis with RESP2 returns. An error reply becomes a ReplyError, which is not thrown. */
+/** Converts a reply to the value that ioredis returns with RESP2. An error reply becomes a ReplyError, which is returned, not thrown. */
 export function clientReply(reply: Reply, textOf: (bytes: string) => unknown): unknown {
   if (typeof reply === 'string') return textOf(reply);
   if (typeof reply === 'number' || reply === null) return reply;
@@ -19,17 +19,17 @@ export function clientReply(reply: Reply, textOf: (bytes: string) => unknown): u
   return flat(reply).map((item) => clientReply(item, textOf));
 }
 
-/** Converts a string of bytes (each character is one byte) to a Buffer. */
+/** Converts a byte string to a Buffer. A byte string is a string in which each character stands for one byte. */
 export function toBuffer(bytes: string): Buffer {
   return Buffer.from(bytes, 'latin1');
 }
 
-/** Decodes UTF-8. @param bytes a string of which each character is one byte */
+/** Decodes a byte string as UTF-8. @param bytes string in which each character stands for one byte */
 export function fromBytes(bytes: string): string {
   return isAscii(bytes) ? bytes : toBuffer(bytes).toString();
 }
 
-/** Converts an argument of a command to a string of which each character is one byte. */
+/** Converts an argument of a command to a byte string, in which each character stands for one byte. */
 export function toBytes(arg: string | number | Buffer): string {
   if (typeof arg === 'number') return String(arg);
   if (typeof arg !== 'string') return arg.toString('latin1');

@@ -1,10 +1,9 @@
-/** A clock from which a server reads the time. */
 export interface Clock {
   /** Returns the time, microseconds since 1970. */
   nowUs(): number;
   /**
-   * True if a key expires in the millisecond in which its TTL ends. Default: false. A key then expires one millisecond later, as in a Redis
-   * server. So a key whose TTL has just ended exists until the clock moves on.
+   * True: a key is gone in the millisecond in which its TTL ends. False: one millisecond later, as in a Redis server, so a key whose TTL
+   * has just ended exists until the clock moves. Default false.
    */
   readonly exactTtl?: boolean;
 }
@@ -14,7 +13,7 @@ export const processClock: Clock = {
   nowUs: () => Math.floor((performance.timeOrigin + performance.now()) * 1000),
 };
 
-/** A clock that stands still. Its time changes only by `set()` and `advance()`. */
+/** A clock that stands still until `set()` or `advance()` is called. */
 export class ManualClock implements Clock {
   private us: number;
 
@@ -32,7 +31,7 @@ export class ManualClock implements Clock {
     this.us = Math.round(nowMs * 1000);
   }
 
-  /** Moves the time forward. @param ms how far */
+  /** Moves the time forward. @param ms how far, ms */
   advance(ms: number): void {
     this.us += Math.round(ms * 1000);
   }

@@ -1,10 +1,10 @@
-/** Earlier entries of changed keys. Undefined means that the key did not exist. */
+/** Earlier values of changed keys; undefined if the key did not exist. */
 export type Changes<Entry> = Map<string, Entry | undefined>;
 
 /**
- * A saved state of the keys. The saved states form a tree. Each state refers to the next state on the way to the present one. It stores
- * only the keys that differ between itself and that next state. The garbage collector frees a state when the caller has dropped it, no
- * other state refers to it, and it is not `History.last`.
+ * A saved state of the keys. Each state refers to the next one on the way to the present state, and stores only the keys that differ
+ * between the two. So saving takes no time, and the garbage collector frees a state that the caller has dropped and that no other state
+ * needs.
  *
  * Baker described this method: Shallow Binding Makes Functional Arrays Fast, 1991.
  */
@@ -13,14 +13,13 @@ export class KeysState<Entry> {
   changes: Changes<Entry> = new Map();
 }
 
-/** Saves and restores states of a map. */
 export class History<Entry> {
-  /** The state that was saved or restored last. Its `changes` are the keys that were changed since then. */
+  /** State that was saved or restored last. Its `changes` list the keys that have changed since then. */
   private last: KeysState<Entry> | undefined;
 
   constructor(private readonly entries: Map<string, Entry>) {}
 
-  /** Must be called before a key changes. Keeps the earlier entry of the key for the last state. */
+  /** Keeps the present value of a key for the last saved state. Must be called before the key changes. */
   remember(key: string): void {
     const changes = this.last?.changes;
     if (changes !== undefined && !changes.has(key)) changes.set(key, this.entries.get(key));
@@ -35,7 +34,7 @@ export class History<Entry> {
     return state;
   }
 
-  /** Restores a saved state. It becomes `last`. @throws RangeError if the state is of another map */
+  /** Restores a saved state. @throws RangeError if the state belongs to another map */
   restore(state: KeysState<Entry>): void {
     const way: KeysState<Entry>[] = [];
     let end = state;
@@ -59,7 +58,7 @@ export class History<Entry> {
     this.last = state;
   }
 
-  /** Sets keys to the given entries. @returns the entries that these keys had before */
+  /** Replaces values of keys. @returns the values that these keys had before */
   private swap(changes: Changes<Entry>): Changes<Entry> {
     const before: Changes<Entry> = new Map();
     for (const [key, entry] of changes) {

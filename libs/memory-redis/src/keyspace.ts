@@ -11,13 +11,12 @@ export interface Entry {
   /** Time at which the key expires, ms since 1970; undefined for a key without TTL. */
   expiresAtMs: number | undefined;
   /**
-   * Value of `Keyspace.epoch` when this entry was created. If it is lower than the present value, a snapshot may refer to this entry. Such
-   * an entry is copied before a change.
+   * Value of `Keyspace.epoch` when this entry was created. If it is lower than the present value, a snapshot may need this entry, so it is
+   * copied before a change.
    */
   readonly epoch: number;
 }
 
-/** A class of values, such as HashValue. */
 interface TypeOf<Type extends Value> {
   readonly prototype: Type;
 }
@@ -29,10 +28,10 @@ export class Keyspace {
   readonly watches = new Watches();
   /** Makes the random choices of RANDOMKEY, SPOP and SRANDMEMBER. */
   readonly random = new RandomIndexes();
-  /** Number of times that a snapshot was taken or restored. */
+  /** Increases whenever a snapshot is taken or restored. */
   private epoch = 0;
   private expiryMs: number | undefined;
-  /** Time that a key still exists after its TTL has ended, ms. */
+  /** How long a key still exists after its TTL has ended, ms. */
   private readonly graceMs: number;
 
   constructor(private readonly clock: Clock) {
@@ -48,7 +47,7 @@ export class Keyspace {
     return this.clock.nowUs();
   }
 
-  /** Calls `run`, which runs a script. No key expires before `run` returns. */
+  /** Runs a script. Keys do not expire while it runs, as in Redis. */
   freezeExpiry<Result>(run: () => Result): Result {
     const before = this.expiryMs;
     this.expiryMs ??= this.nowMs;
@@ -75,8 +74,8 @@ export class Keyspace {
   }
 
   /**
-   * Returns a value that the caller may change; undefined if the key does not exist. If the change may remove the last element, call
-   * `removeIfEmpty` afterwards.
+   * Returns a value that the caller may change; undefined if the key does not exist. Call `removeIfEmpty` afterwards if the change may
+   * remove the last element.
    */
   change<Type extends Value>(key: string, type: TypeOf<Type>): Type | undefined {
     const value = this.read(key, type);
@@ -148,14 +147,14 @@ export class Keyspace {
     this.entries.clear();
   }
 
-  /** Saves the present state of the keys. Takes the same time for any number of keys. */
+  /** Saves the present state of the keys, in the same time for any number of keys. */
   save(): KeysState<Entry> {
     this.epoch++;
     return this.history.save();
   }
 
   /**
-   * Restores a saved state. The time that this takes grows with the number of keys that were changed between the two states.
+   * Restores a saved state. This takes longer the more keys have changed between the two states.
    *
    * @throws RangeError if the state is of another keyspace
    */
@@ -174,13 +173,13 @@ export class Keyspace {
     return undefined;
   }
 
-  /** Must be called before a key changes. Breaks the watches (WATCH) of the key, and keeps its earlier entry for snapshots. */
+  /** Must be called before a key changes. Makes WATCH of the key fail, and keeps its value for snapshots. */
   private note(key: string): void {
     this.watches.note(key);
     this.history.remember(key);
   }
 
-  /** Returns the entry of a key for a change. Copies the entry first if a snapshot may refer to it. */
+  /** Returns the entry of a key, to change it. If a snapshot may need the entry, returns a copy. */
   private own(key: string): Entry {
     const entry = this.entries.get(key) as Entry;
     this.note(key);

@@ -19,9 +19,9 @@ export interface MemoryRedisOptions {
 /** An argument of a command: a string, which is sent as UTF-8, a number, or bytes. */
 export type CommandArgument = string | number | Buffer;
 
-/** A saved state of a MemoryRedis, for `restore()`. You need not release it: the garbage collector frees it when nothing refers to it. */
+/** A saved state of a MemoryRedis, for `restore()`. It is freed like any other object when nothing refers to it. */
 export interface Snapshot {
-  /** Internal: only luanest uses it. */
+  /** For luanest only. */
   readonly state: ServerState;
 }
 
@@ -34,7 +34,7 @@ export class MemoryRedis {
   readonly server: Server;
   private readonly listener: Listener;
   private readonly connector: ReturnType<typeof connectorTo>;
-  /** Session in which `run()` and `runBuffer()` run commands. The server does not list it as a connection. */
+  /** Session for the commands of `run()` and `runBuffer()`. It does not count as a connection. */
   private readonly direct = new Session(
     0,
     () => undefined,
@@ -49,25 +49,25 @@ export class MemoryRedis {
 
   /** Options for `new Redis()` of ioredis 5 or 6. A client with these options connects to this server. */
   get clientOptions(): Pick<RedisOptions, 'Connector'> {
-    // In the types of ioredis, `Connector` is an abstract class with private fields. ioredis calls only the methods that this class has.
+    // The types of ioredis expect an abstract class with private fields here, but ioredis calls only the methods that this class has.
     return { Connector: this.connector as unknown as NonNullable<RedisOptions['Connector']> };
   }
 
   /** Returns a new client of ioredis that connects to this server. The caller must close it with `disconnect()`. */
   client(options: RedisOptions = {}): Redis {
-    // ioredis is optional. It is loaded here, so that an app that never calls this method does not need it.
+    // ioredis is loaded only here, because an app that does not call this method need not install it.
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- see above
     const ioredis = require('ioredis') as typeof import('ioredis');
     return new ioredis.Redis({ ...options, ...this.clientOptions });
   }
 
-  /** Opens a connection that needs no client. @throws Error while the server is stopped */
+  /** Opens a connection without a Redis client. @throws Error while the server is stopped */
   link(on: DirectEvents): DirectLink {
     if (this.stopped) throw new Error('The server is stopped.');
     return new DirectLink(this.server, this.listener, on);
   }
 
-  /** Calls `started` once, at the next `start()`. @returns a function that cancels the call */
+  /** Calls `started` at the next `start()`, once. @returns a function that cancels this */
   onStart(started: () => void): () => void {
     return this.listener.onStart(started);
   }
@@ -81,7 +81,10 @@ export class MemoryRedis {
     moveClient(client, this.connector);
   }
 
-  /** Closes all connections. Refuses new ones until `start()`. Keeps all keys. A client cannot know if a call in flight was executed. */
+  /**
+   * Closes all connections, and refuses new ones until `start()`. Keeps all keys. Clients cannot know if their calls in flight were
+   * executed.
+   */
   stop(): void {
     this.listener.stop();
   }

@@ -32,7 +32,7 @@ export function positive(text: string, error = 'ERR value is out of range, must 
 export function float(text: string, error = NOT_A_FLOAT): number {
   const value = /^\s|\s$|\0/.test(text) ? undefined : parseNumber(text);
   if (value === undefined || Number.isNaN(value)) refuse(error);
-  // A number that a double cannot represent, because it is too large or too close to 0, is an error. The texts 0 and inf are valid.
+  // A number that is too large or too close to 0 for a double is an error, but the texts 0 and inf are valid.
   const isOutOfRange = (value === 0 || !Number.isFinite(value)) && !/^[-+]?(?:inf|0x|[0.]+(?:e|$))/i.test(text);
   return isOutOfRange ? refuse(error) : value;
 }
@@ -44,7 +44,7 @@ export function scoreText(value: number): string {
   return formatGeneral(value, 17, false);
 }
 
-/** Returns a number if it can represent the integer exactly; otherwise the bigint itself. */
+/** Returns the integer as a number if that is exact, otherwise as a bigint. */
 export function replyInteger(value: bigint): number | bigint {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;

@@ -1,11 +1,11 @@
-/** Pseudorandom indexes. Each server begins with the same seed, so that tests can be repeated. */
+/** Pseudorandom indexes. Each server starts with the same seed, so that tests are repeatable. */
 export class RandomIndexes {
-  /** State of the generator: 32 bits. It determines all indexes that follow. */
+  /** State of the generator, 32 bits, which determines all following indexes. */
   state = 1;
 
   /** Returns an integer of at least 0 and below `count`. */
   below(count: number): number {
-    // This is the linear congruential generator of Numerical Recipes. Its upper bits are more random than its lower bits.
+    // Linear congruential generator of Numerical Recipes, whose upper bits are more random than its lower ones.
     this.state = (Math.imul(this.state, 1664525) + 1013904223) | 0;
     return Math.floor(((this.state >>> 0) / 2 ** 32) * count);
   }
@@ -13,8 +13,7 @@ export class RandomIndexes {
   /**
    * Chooses items as HRANDFIELD and ZRANDMEMBER do.
    *
-   * @param count if 0 or more: the maximum number of items, all of them different. If below 0: exactly -count items, and an item may occur
-   *   more than once
+   * @param count 0 or more: maximum number of items, all different. Below 0: exactly -count items, which may repeat
    */
   choose<Item>(items: readonly Item[], count: number): Item[] {
     if (items.length === 0) return [];

@@ -1,4 +1,4 @@
-/** The reply to a command. A JavaScript string is a bulk string of RESP; each of its characters is one byte. */
+/** Reply to a command. A JavaScript string is a bulk string of RESP; each character stands for one byte. */
 export type Reply =
   | string
   | number
@@ -28,44 +28,44 @@ export class Double {
   constructor(readonly value: number) {}
 }
 
-/** Base of the replies that are arrays in RESP2. The subclass decides what RESP3 sends. */
+/** Base class for replies that are arrays in RESP2. Each subclass decides what RESP3 sends. */
 class Items<Item> {
   constructor(readonly items: readonly Item[]) {}
 }
 
-/** A map. In RESP2 it is sent as a flat array of keys and values. */
+/** Reply that is a map in RESP3, and a flat array of keys and values in RESP2. */
 export class Pairs extends Items<readonly [Reply, Reply]> {
   readonly kind = 'pairs';
 }
 
-/** A set. In RESP2 it is sent as an array. */
+/** Reply that is a set in RESP3, and an array in RESP2. */
 export class Members extends Items<Reply> {
   readonly kind = 'members';
 }
 
-/** Rows, such as members with their scores. RESP3 sends an array of arrays, RESP2 one flat array. */
+/** Reply with rows, such as members with their scores: an array of arrays in RESP3, a flat array in RESP2. */
 export class Rows extends Items<readonly Reply[]> {
   readonly kind = 'rows';
 }
 
-/** The reply of XREAD: one row for each stream. RESP3 sends a map, RESP2 an array of arrays. */
+/** Reply of XREAD, one row per stream: a map in RESP3, an array of arrays in RESP2. */
 export class StreamRows extends Items<readonly [Reply, Reply]> {
   readonly kind = 'stream rows';
 }
 
-/** A push message of RESP3, such as a message of a channel. In RESP2 it is sent as an array. */
+/** Push message of RESP3, such as a Pub/Sub message; an array in RESP2. */
 export class Push extends Items<Reply> {
   readonly kind = 'push';
 }
 
-/** No reply, because the command has sent its replies itself through `Session.send`. */
+/** Stands for no reply, because the command has sent its replies itself with `Session.send`. */
 export class NoReply {
   readonly kind = 'no reply';
 }
 
 export const NO_REPLY = new NoReply();
 
-/** The reply null of a command that usually replies with an array. RESP2 has a null array of its own. */
+/** Null instead of an array. RESP2 has a special null for this. */
 export class NullArray {
   readonly kind = 'null array';
 }
@@ -79,7 +79,7 @@ export class RedisError extends Error {
   }
 }
 
-/** Returns the text before the first zero byte. Redis is written in C, and its error messages show a text only up to there. */
+/** Returns the text before the first zero byte, as error messages of Redis show it, which is written in C. */
 export function shownText(text: string): string {
   return text.split('\0', 1)[0] ?? '';
 }
@@ -89,7 +89,7 @@ export const NOT_AN_INTEGER = 'ERR value is not an integer or out of range';
 export const NOT_A_FLOAT = 'ERR value is not a valid float';
 export const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
 
-/** Returns the error for a feature that MemoryRedis does not have. Its message has a remedy. */
+/** Returns the error for a feature that MemoryRedis does not have. The message says what to do instead. */
 export function unsupported(what: string): RedisError {
   return new RedisError(
     `ERR MemoryRedis does not support ${what}. Test this code with a server of luanest/testing/servers`,

@@ -15,7 +15,7 @@ import {
 
 export type Protocol = 2 | 3;
 
-/** Encodes a reply as RESP. @returns a string of which each character is one byte */
+/** Encodes a reply as RESP. @returns a string in which each character stands for one byte */
 export function encode(reply: Reply, protocol: Protocol): string {
   if (typeof reply === 'string') return `$${reply.length}\r\n${reply}\r\n`;
   if (typeof reply === 'number' || typeof reply === 'bigint') return `:${reply}\r\n`;
@@ -63,7 +63,7 @@ function inOneLine(text: string): string {
   return text.replace(/[\r\n]/g, ' ');
 }
 
-/** Parses commands (RESP) from the bytes that a client sends. The bytes may arrive in pieces of any size. */
+/** Parses the commands (RESP) in the bytes of a client. They may arrive in pieces of any size. */
 export class RequestReader {
   private rest = '';
 

@@ -1,13 +1,13 @@
 import { integer } from './numbers';
 import { refuse, SYNTAX_ERROR } from './reply';
 
-/** A valid cursor. As in C, empty text is 0, and a negative number wraps around to a very large one. */
+/** Matches a valid cursor. As in C, empty text is 0, and a negative number wraps around to a very large one. */
 const CURSOR = /^(?:[-+]?\d+)?$/;
 
 /**
- * Returns one page for SCAN, HSCAN and the like. The pages are sorted by a hash of the elements' names. The cursor is the hash at which the
- * next page begins. An element that exists during the whole scan is returned at least once, whatever is added or removed meanwhile. It is
- * returned only once, unless `isSmall` becomes true during the scan.
+ * Returns one page for SCAN, HSCAN and similar commands. Elements are sorted by a hash of their names, and the cursor is the hash at which
+ * the next page begins. So an element that exists during the whole scan is returned, whatever is added or removed meanwhile, and only once
+ * unless `isSmall` becomes true.
  *
  * @param args the cursor, then the options MATCH and COUNT
  * @param isSmall true if Redis would return all elements at once
@@ -36,7 +36,7 @@ interface ScanOptions {
 }
 
 /**
- * Reads the first argument, the cursor. Redis checks it before it looks for the key. It checks the other arguments only if the key exists.
+ * Reads the cursor. Redis checks it before it looks for the key; other arguments are checked only if the key exists.
  *
  * @throws RedisError
  */
@@ -108,7 +108,7 @@ function escaped(char: string): string {
   return `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`;
 }
 
-/** Returns a hash of 1 to 2^32. A hash is never 0, because the cursor 0 means the end of the scan. */
+/** Returns a hash from 1 to 2^32. It is never 0, because the cursor 0 means the end of the scan. */
 function hashOf(name: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);

@@ -21,7 +21,7 @@ export interface ServerState {
   readonly random: number;
 }
 
-/** A Redis server inside this process, without a network: keys, scripts, channels, and the commands on them. */
+/** A Redis server without a network: keys, scripts, channels, and the commands on them. */
 export class Server {
   readonly scripts: ScriptEngine;
   readonly channels = new Channels();
@@ -36,7 +36,7 @@ export class Server {
     this.scripts = new ScriptEngine(this.db, (session) => this.contextOf(session));
   }
 
-  /** Opens a connection. @param send see Session @param close closes the connection after the reply was sent */
+  /** Opens a connection. @param send sends replies to the client @param close closes the connection after the reply was sent */
   open(send: (reply: Reply) => void, close: () => void): Session {
     const session = new Session(++this.lastId, send, close);
     this.sessions.add(session);
@@ -49,7 +49,7 @@ export class Server {
     this.channels.forget(session);
   }
 
-  /** Runs a command. @param words name and arguments of the command; each character of them is one byte */
+  /** Runs a command. @param words name and arguments; each character stands for one byte */
   execute(session: Session, words: readonly string[]): Reply {
     try {
       const found = findCommand(words);

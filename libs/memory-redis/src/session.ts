@@ -11,16 +11,16 @@ export class Session {
   readonly channels = new Set<string>();
   readonly patterns = new Set<string>();
   readonly shards = new Set<string>();
-  /** Commands that were sent since MULTI; undefined outside a transaction. */
+  /** Commands since MULTI; undefined outside of a transaction. */
   queue: string[][] | undefined;
-  /** True if a command since MULTI was invalid. EXEC then refuses the transaction. */
+  /** True if one of them was invalid, so that EXEC refuses the transaction. */
   queueIsWrong = false;
   /** Keys that the connection watches; undefined without WATCH. */
   watch: Watch | undefined;
 
   /**
    * @param id number of the connection
-   * @param send sends what a command does not return as its reply: messages of channels, and confirmations of subscriptions
+   * @param send sends what is not the reply to a command: Pub/Sub messages, and confirmations of subscriptions
    * @param close closes the connection after the reply was sent
    */
   constructor(

@@ -40,7 +40,7 @@ export class SortedSet {
 
   set(member: string, score: number): void {
     this.delete(member);
-    // Redis stores a score of -0 as the integer 0, which has no sign.
+    // Redis stores -0 as the integer 0, which has no sign.
     const scored = { member, score: score === 0 ? 0 : score };
     this.scores.set(member, scored.score);
     this.order.splice(this.indexOf(scored), 0, scored);
@@ -60,9 +60,7 @@ export class SortedSet {
     return removed.length;
   }
 
-  /**
-   * Returns the index of the first member for which `isAfter` returns true. `isAfter` must also return true for all members after that one.
-   */
+  /** Returns the index of the first member for which `isAfter` is true. It must then be true for all later members, too. */
   findIndex(isAfter: (scored: Scored) => boolean): number {
     let [low, high] = [0, this.order.length];
     while (low < high) {

@@ -1,10 +1,7 @@
 import type { SortedSet } from './sorted-set';
 import type { Stream } from './streams/stream';
 
-/**
- * The value of a key. A write replaces a string, and changes any other value in place. It first copies the other value if a snapshot may
- * refer to it.
- */
+/** Value of a key. A write replaces a string, and changes any other value in place, after copying it if a snapshot may need it. */
 export type Value = string | HashValue | ListValue | SetValue | SortedSet | Stream;
 export type TypeName = 'string' | 'hash' | 'list' | 'set' | 'zset' | 'stream';
 

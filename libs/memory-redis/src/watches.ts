@@ -1,11 +1,11 @@
-/** The keys that one connection watches (WATCH). */
+/** Keys that one connection watches with WATCH. */
 export class Watch {
   readonly keys = new Set<string>();
-  /** True if one of the keys may have changed since WATCH. EXEC then does nothing. */
+  /** True if one of these keys may have changed since WATCH, so that EXEC does nothing. */
   isBroken = false;
 }
 
-/** The keys that any connection watches. */
+/** Keys that any connection watches. */
 export class Watches {
   private readonly watching = new Map<string, Set<Watch>>();
 
@@ -23,7 +23,7 @@ export class Watches {
     }
   }
 
-  /** Marks all watches of a key as broken. Called when the key changes. */
+  /** Called when a key changes, so that transactions that watch the key fail. */
   note(key: string): void {
     if (this.watching.size === 0) return;
     for (const watch of this.watching.get(key) ?? []) watch.isBroken = true;

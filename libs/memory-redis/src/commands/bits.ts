@@ -10,8 +10,8 @@ function bitAt(text: string, index: number): number {
 }
 
 /**
- * Returns the first and the last index of a range. They count bytes, or bits if `unit` is BIT. If the last index is lower than the first,
- * the range is empty.
+ * Returns the first and the last index of a range, in bytes or, if `unit` is BIT, in bits. The range is empty if the last index is lower
+ * than the first.
  */
 function bitRange(text: string, from: number, to: number, unit: string | undefined): readonly [number, number] {
   const size = unit === 'BIT' ? 8 * text.length : text.length;
@@ -53,7 +53,7 @@ function position({ db }: Context, args: readonly string[]): Reply {
   const end = to === undefined ? -1 : integer(to);
   const [first, last] = bitRange(text, start, end, itsUnit);
   for (let index = first; index <= last; index++) if (bitAt(text, index) === bit) return index;
-  // If no end was given, the text is taken to continue with zeros. So the first 0 after a text of ones is at its end.
+  // Without an end, BITPOS treats the text as if zeros followed. So the first 0 after a text of ones is at its end.
   return bit === 0 && to === undefined && first <= last ? last + 1 : -1;
 }
 

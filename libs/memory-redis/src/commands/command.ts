@@ -4,7 +4,7 @@ import { integer, positive } from '../numbers';
 import { RedisError, refuse, SYNTAX_ERROR, type Reply } from '../reply';
 import type { Session } from '../session';
 
-/** The part of the class Server that commands use. */
+/** Parts of the class Server that commands need. */
 export interface CommandServer {
   readonly channels: Channels;
   readonly sessions: ReadonlySet<Session>;
@@ -17,20 +17,20 @@ export interface CommandServer {
   execute(session: Session, words: readonly string[]): Reply;
 }
 
-/** The objects that a command works with: keys, server and connection. */
+/** Objects that a command works with: keys, server and connection. */
 export interface Context {
   readonly db: Keyspace;
   readonly server: CommandServer;
-  /** The connection that sent the command. If a script calls the command: the session of scripts. */
+  /** Connection that sent the command; for a command that a script calls, the session of scripts. */
   readonly session: Session;
 }
 
 export type Run = (context: Context, args: readonly string[]) => Reply;
 
 export interface Command {
-  /** Number of arguments, including the name of the command. A negative number -n means n or more. */
+  /** Number of words, including the name of the command. A negative number -n means n or more. */
   readonly arity: number;
-  /** True if the command may write. Read-only scripts may not call it then. */
+  /** True if the command may write, so that read-only scripts may not call it. */
   readonly writes: boolean;
   /** False if scripts may not call the command. */
   readonly inScripts: boolean;
@@ -66,7 +66,7 @@ export function wrongNumber(name: string): RedisError {
   return new RedisError(`ERR wrong number of arguments for '${name}' command`);
 }
 
-/** Returns the argument at `index`. The arity of the command must guarantee that it exists. */
+/** Returns the argument at `index`. The command's arity must guarantee that there is one. */
 export function at(args: readonly string[], index: number): string {
   return args[index] as string;
 }
@@ -76,10 +76,10 @@ export function isWord(arg: string | undefined, word: string): boolean {
   return arg !== undefined && arg.length === word.length && arg.toUpperCase() === word;
 }
 
-/** The arguments `numkeys key ... side [COUNT n]` of LMPOP and ZMPOP. These commands take elements from the first key that exists. */
+/** Arguments `numkeys key ... side [COUNT n]` of LMPOP and ZMPOP, which take elements from the first key that exists. */
 export interface FirstOfKeys {
   readonly keys: readonly string[];
-  /** The argument after the keys, which is not checked yet: LEFT or RIGHT for LMPOP, MIN or MAX for ZMPOP. */
+  /** Argument after the keys, not checked yet: LEFT or RIGHT for LMPOP, MIN or MAX for ZMPOP. */
   readonly side: string;
   readonly count: number;
 }
@@ -99,12 +99,12 @@ export function firstOfKeys(args: readonly string[]): FirstOfKeys {
   return { keys: args.slice(1, 1 + size), side, count: count ?? 1 };
 }
 
-/** The arguments `key [count [word]]` of HRANDFIELD and ZRANDMEMBER. */
+/** Arguments `key [count [word]]` of HRANDFIELD and ZRANDMEMBER. */
 export interface RandomOf {
   readonly key: string;
-  /** Number of items. Below 0: -count items, of which some may be equal. Undefined: one item, which is not in an array. */
+  /** Number of items to return. Below 0: -count items, which may repeat. Undefined: one item that is not in an array. */
   readonly count: number | undefined;
-  /** True if the last argument is the word that was passed to `randomOf`, such as WITHSCORES. */
+  /** True if the last argument is the optional word, such as WITHSCORES. */
   readonly withValues: boolean;
 }
 

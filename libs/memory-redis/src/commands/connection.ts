@@ -124,7 +124,7 @@ export const connectionCommands: CommandTable = {
   ),
   role: notInScripts(reads(1, () => ['master', 0, []])),
   select: reads(2, (_context, args) => {
-    // The server has only the database 0.
+    // This server has only database 0.
     return integer(at(args, 0)) === 0 ? OK : refuse('ERR DB index is out of range');
   }),
   time: reads(1, ({ db }) => {
@@ -133,7 +133,7 @@ export const connectionCommands: CommandTable = {
   }),
   wait: notInScripts(
     reads(3, (_context, args) => {
-      // The server has no replicas, so WAIT replies 0 at once.
+      // This server has no replicas, so WAIT replies 0 at once.
       integer(at(args, 0));
       const timeoutMs = integer(at(args, 1), 'ERR timeout is not an integer or out of range');
       if (timeoutMs < 0) refuse('ERR timeout is negative');

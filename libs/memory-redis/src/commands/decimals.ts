@@ -2,12 +2,12 @@ import { NOT_A_FLOAT, refuse } from '../reply';
 
 const DECIMAL = /^([-+]?)(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/;
 const INFINITE = /^[-+]?inf(?:inity)?$/i;
-/** Maximum number of digits after the decimal point in the replies of Redis. */
+/** Redis replies with at most this many digits after the decimal point. */
 const DIGITS = 17;
 
 /**
- * Adds two decimal numbers for INCRBYFLOAT. The exact sum is rounded to 17 digits after the point. Redis itself calculates with
- * floating-point numbers of 64 binary digits, so the last digits may differ.
+ * Adds two decimal numbers for INCRBYFLOAT, exactly, and rounds the sum to 17 digits after the point. Redis calculates with binary
+ * floating-point numbers, so its last digits may differ.
  */
 export function addDecimals(
   a: string,

@@ -6,10 +6,7 @@ import { at, randomOf, reads, writes, wrongNumber, type CommandTable, type Conte
 import { addDecimals } from './decimals';
 import { increased } from './strings';
 
-/**
- * Default limits of Redis. A hash with at most this many fields, each at most this long (bytes), is stored in one block, which HSCAN
- * returns at once.
- */
+/** Redis stores a hash with at most this many fields, each with at most this many bytes, in one block, which HSCAN returns at once. */
 const MOST_IN_ONE_PIECE = 128;
 const LONGEST_IN_ONE_PIECE = 64;
 

@@ -42,10 +42,7 @@ const supported: CommandTable = {
   ...transactionCommands,
 };
 
-/**
- * All commands of Redis 7.0 by their names in lower case. If MemoryRedis does not support a command, it replies with an error that explains
- * this.
- */
+/** All commands of Redis 7.0 by their names in lower case. Those that MemoryRedis does not support reply with an error that says so. */
 export const commands: ReadonlyMap<string, Command | Subcommands> = new Map(
   Object.entries({ ...missingCommands, ...missingSubcommands, ...supported }).map(([name, command]) => {
     const missing = missingSubcommands[name];

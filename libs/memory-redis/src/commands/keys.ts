@@ -40,7 +40,7 @@ export const keyCommands: CommandTable = {
   }),
   dbsize: reads(1, ({ db }) => db.keys().length),
   del: writes(-2, deleteKeys),
-  // Equal values have equal dumps, so that tests can compare them. The format is not that of Redis, and RESTORE is not supported.
+  // The dump of equal values is equal, so that tests can compare values. Redis uses another format, and RESTORE is not supported.
   dump: reads(2, ({ db }, args) => {
     const value = db.get(at(args, 0));
     return value === undefined ? null : canonicalText(value);

@@ -19,7 +19,7 @@ function itemsOf({ db }: Context, args: readonly string[]): readonly string[] {
   return db.read(at(args, 0), ListValue)?.items ?? [];
 }
 
-/** Converts the indexes of a command to a range: from (inclusive) and to (exclusive). Negative indexes count from the end. */
+/** Converts the two indexes of a list command to a range: from (inclusive) and to (exclusive). Negative indexes count from the end. */
 export function rangeOf(from: number, to: number, size: number): readonly [number, number] {
   const index = (value: number): number => Math.max(0, value < 0 ? size + value : value);
   const end = to < 0 ? size + to + 1 : to + 1;

@@ -2,10 +2,10 @@ import { unsupported } from '../reply';
 import { notInScripts, reads, type Command, type CommandTable } from './command';
 
 /**
- * The commands of Redis 7.0 that this server does not support. Each has its arity after the colon. A `!` means that scripts may not call
- * it. With this list, such a command gets an error that names MemoryRedis, and not the error for an unknown command.
+ * Commands of Redis 7.0 that this server does not support, with their arity after the colon. A `!` means that scripts may not call the
+ * command. This list makes the error name MemoryRedis, instead of calling the command unknown.
  *
- * Blocking commands such as BLPOP are in the list. A test would have to end their wait, and could not see when it has begun.
+ * Blocking commands such as BLPOP are not supported, because a test could not see when their wait has begun.
  */
 const COMMANDS = `
 asking:1 bgrewriteaof:1! bgsave:-1! bitfield:-2 bitfield_ro:-2 blmove:6! blmpop:-5 blpop:-3! brpop:-3! brpoplpush:4!
@@ -52,7 +52,7 @@ function refused(list: string, prefix = ''): Record<string, Command> {
 
 export const missingCommands: CommandTable = refused(COMMANDS);
 
-/** Subcommands that this server does not support, by the names of their commands. */
+/** Subcommands that this server does not support, by command. */
 export const missingSubcommands: CommandTable = Object.fromEntries(
   Object.entries(SUBCOMMANDS).map(([name, list]) => [name, { subcommands: refused(list, `${name} `) }]),
 );

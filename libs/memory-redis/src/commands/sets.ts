@@ -4,7 +4,7 @@ import { readCursor, scan } from '../scan';
 import { SetValue } from '../values';
 import { at, isWord, reads, writes, type Command, type CommandTable, type Context } from './command';
 
-/** Default limit of Redis. A set of at most this many integers is stored as a sorted list, which SSCAN returns at once. */
+/** Redis stores a set of at most this many integers as a sorted list, which SSCAN returns at once. */
 const MOST_INTEGERS = 512;
 
 function membersOf({ db }: Context, key: string): ReadonlySet<string> {
@@ -16,7 +16,8 @@ function isIntegers(members: ReadonlySet<string>): boolean {
 }
 
 /**
- * Returns the members in the order of Redis. A small set of integers is sorted. Other members are in the order in which they were added.
+ * Returns the members in the order in which Redis returns them: a small set of integers is sorted; other members come in the order in which
+ * they were added.
  */
 function sorted(members: ReadonlySet<string>): string[] {
   if (!isIntegers(members)) return [...members];

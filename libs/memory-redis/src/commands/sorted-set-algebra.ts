@@ -9,7 +9,7 @@ type Scores = ReadonlyMap<string, number>;
 type Operation = 'union' | 'inter' | 'diff';
 
 const AGGREGATES: Readonly<Record<string, (a: number, b: number) => number>> = {
-  // `|| 0`, because the sum of inf and -inf is 0 in Redis.
+  // The sum of inf and -inf is 0 in Redis, but NaN in JavaScript.
   SUM: (a, b) => a + b || 0,
   MIN: Math.min,
   MAX: Math.max,
@@ -80,7 +80,7 @@ function run(context: Context, operation: Operation, name: string, args: readonl
     const weight = weights[index] ?? 1;
     return weight === 1 ? set : new Map([...set].map(([member, score]) => [member, score * weight || 0]));
   });
-  // Redis adds the scores set by set, and begins with the smallest set. The rounding of sums of fractions depends on this order.
+  // Redis adds the scores of the smallest set first. The order matters for the rounding of fractions.
   if (operation !== 'diff') weighted.sort((a, b) => a.size - b.size);
   const result = SortedSet.empty();
   for (const [member, score] of combined(operation, weighted, aggregate)) result.set(member, score);

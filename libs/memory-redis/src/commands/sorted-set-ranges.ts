@@ -122,7 +122,7 @@ function chosen(
   limit: RangeOptions['limit'],
 ): readonly Scored[] {
   const [from, to] = select(set, isReverse);
-  // In the reverse order, rank 0 is the last member.
+  // In reverse order, rank 0 is the last member.
   const part = isReverse && isRank ? set.all.toReversed().slice(from, to) : set.all.slice(from, to);
   const ordered = isReverse && !isRank ? part.reverse() : part;
   if (limit === undefined || isRank) return ordered;

@@ -5,7 +5,7 @@ import { SortedSet } from '../sorted-set';
 import { at, reads, writes, type CommandTable, type Context } from './command';
 
 interface SortOptions {
-  /** Pattern of the keys whose values are the weights. If it has no `*`, the elements are not sorted. */
+  /** Pattern of the keys that have the weights by which elements are sorted. Without a `*`, the elements are not sorted. */
   by?: string;
   isAlpha: boolean;
   isDescending: boolean;
@@ -32,10 +32,7 @@ function sortOptions(args: readonly string[], mayStore: boolean): SortOptions {
   return options;
 }
 
-/**
- * Returns the value of the key or field that a pattern such as `weight_*` or `object_*->field` means for an element; undefined if there is
- * none.
- */
+/** Returns the value that a pattern of SORT, such as `weight_*` or `object_*->field`, means for an element; undefined if there is none. */
 function lookUpPattern({ db }: Context, pattern: string, element: string): string | undefined {
   if (pattern === '#') return element;
   const star = pattern.indexOf('*');
@@ -79,7 +76,7 @@ function sorted(
   const sign = isDescending ? -1 : 1;
   const weighted = elements.map((element) => {
     const text = by === undefined ? element : lookUpPattern(context, by, element);
-    // SORT without STORE compares texts with a function of C, which stops at the first zero byte.
+    // Without STORE, SORT compares texts with a function of C, which stops at the first zero byte.
     const shown = text === undefined || storeAt !== undefined ? text : shownText(text);
     return { element, text: shown, weight: isAlpha ? 0 : weightOf(text) };
   });
@@ -96,7 +93,7 @@ function sort(context: Context, args: readonly string[], mayStore: boolean): Rep
   const { by, isDescending, limit, patterns, storeAt } = options;
   let ordered: readonly string[];
   if (by === undefined || by.includes('*')) ordered = sorted(context, elements, options);
-  // Redis sorts a set before it stores it, so that the result does not depend on the internal order of the set.
+  // Redis sorts a set before storing it, so that the result does not depend on the internal order of the set.
   else if (isSet) ordered = sorted(context, elements, { isAlpha: true, isDescending, storeAt });
   else ordered = isDescending ? elements.toReversed() : elements;
   if (limit !== undefined) {

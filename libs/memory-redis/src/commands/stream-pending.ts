@@ -162,7 +162,7 @@ function claimIdle(
   const candidates: readonly PendingEntry[] = group.pendingEntries.filter(({ id }) => id >= from);
   const [claimed, deleted]: [Reply[], Reply[]] = [[], []];
   let index = 0;
-  // Redis looks at no more than ten times as many entries as it may return.
+  // Redis checks at most ten times as many entries as it may return.
   for (; index < candidates.length && index < 10 * most && claimed.length + deleted.length < most; index++) {
     const { id, deliveredAtMs, deliveries } = candidates[index] as PendingEntry;
     const entry = stream.find(id);

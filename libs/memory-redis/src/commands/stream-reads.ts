@@ -53,7 +53,7 @@ function readOptions(name: string, args: readonly string[]): ReadOptions {
   return options;
 }
 
-/** Returns the id after which reading begins. */
+/** Returns the id after which XREAD or XREADGROUP begins. */
 function startOf({ db }: Context, key: string, text: string, groupName: string | undefined): StreamId | typeof NEW {
   const stream = db.read(key, Stream);
   if (groupName !== undefined && stream?.groups.get(groupName) === undefined) {
@@ -116,7 +116,7 @@ function readNew(
   return entries.map(entryReply);
 }
 
-/** Delivers the pending entries of a consumer to it once more: those that it has received but not acknowledged. */
+/** Delivers the entries again that a consumer has received, but not acknowledged. */
 function readHistory(
   stream: Stream,
   group: ConsumerGroup,

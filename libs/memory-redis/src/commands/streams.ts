@@ -15,7 +15,7 @@ import {
 import { at, isWord, reads, writes, wrongNumber, type Command, type CommandTable, type Context } from './command';
 
 const TOO_SMALL = 'ERR The ID specified in XADD is equal or smaller than the target stream top item';
-/** Redis stores the entries of a stream in blocks of this size. Trimming with `~` removes only whole blocks. */
+/** Redis stores the entries of a stream in blocks of this many, and trimming with `~` removes only whole blocks. */
 const PIECE = 100;
 
 export function entryReply({ id, fields }: StreamEntry): Reply {

@@ -26,7 +26,7 @@ export const transactionCommands: CommandTable = {
     reads(1, (context): Reply => {
       const { queue, queueIsWrong, watch } = context.session;
       if (queue === undefined) refuse('ERR EXEC without MULTI');
-      // `get` removes expired keys, so that a watched key that has expired counts as changed.
+      // Reading a key removes it if it has expired. A watched key that has expired then counts as changed.
       for (const key of watch?.keys ?? []) context.db.get(key);
       const isBroken = watch?.isBroken === true;
       end(context);
@@ -53,7 +53,7 @@ export const transactionCommands: CommandTable = {
       if (session.queue !== undefined) refuse('ERR WATCH inside MULTI is not allowed');
       session.watch ??= new Watch();
       for (const key of keys) {
-        // `get` removes the key if it has expired. Otherwise its removal would later count as a change.
+        // Reading a key removes it if it has expired. Otherwise its removal would count as a change later.
         db.get(key);
         db.watches.add(key, session.watch);
       }

@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { connectorTo } from './connector';
 
-/** The internal parts of a client of ioredis 5 and 6 that are not in its types. */
 interface Parts {
   connector: { disconnect(): void; stream?: { destroy(): void } };
   readonly options: Record<string, unknown>;
@@ -10,24 +9,24 @@ interface Parts {
 }
 
 /**
- * Replaces the connector of a client of ioredis 5 or 6. The client reconnects now. If it has not begun to connect, it uses the new
+ * Makes a client of ioredis 5 or 6 connect with another connector. A connected client reconnects now; any other client uses the new
  * connector when it first connects.
  */
 export function moveClient(client: Redis, Connector: ReturnType<typeof connectorTo>): void {
   const parts = client as unknown as Parts;
   const old = parts.connector;
-  // The options are changed too, because `client.duplicate()` copies them.
+  // `client.duplicate()` copies the options, so they must be changed, too.
   Object.assign(parts.options, {
     Connector,
     db: 0,
     username: undefined,
     password: undefined,
-    // The old connection is closed on purpose, so the client need not pause before it reconnects.
+    // The connection was closed on purpose, so the client need not pause before it reconnects.
     retryStrategy: () => 1,
   });
   parts.connector = new Connector();
   if (parts.status === 'wait') return;
-  // `disconnect()` of the connector sets a timer for the end of its stream. The stream may have ended already, so it is removed before.
+  // The old connector would wait with a timer for the end of its stream, which may have ended already. So the stream is removed first.
   old.stream?.destroy();
   old.stream = undefined;
   old.disconnect();

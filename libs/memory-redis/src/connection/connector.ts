@@ -1,7 +1,6 @@
 import type { Listener } from './listener';
 import type { MemorySocket, RefusedSocket } from './memory-socket';
 
-/** The methods of a `Connector` that ioredis calls. */
 export interface MemoryConnector {
   check(): boolean;
   connect(): Promise<MemorySocket | RefusedSocket>;

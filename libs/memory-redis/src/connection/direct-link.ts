@@ -4,7 +4,6 @@ import type { Server } from '../server';
 import type { Session } from '../session';
 import type { Listener } from './listener';
 
-/** The functions that a DirectLink calls. */
 export interface DirectEvents {
   /** Called for each message of a sharded channel. */
   readonly message?: (channel: string, text: string) => void;
@@ -51,7 +50,7 @@ export class DirectLink {
 
 function passMessage(reply: Reply, message: DirectEvents['message']): void {
   if (!(reply instanceof Push)) return;
-  // A message of a sharded channel consists of strings only.
+  // A message of a sharded channel has only strings.
   const [kind, channel = '', text = ''] = reply.items as readonly string[];
   if (kind === 'smessage') message?.(fromBytes(channel), fromBytes(text));
 }

@@ -1,7 +1,6 @@
 import type { Server } from '../server';
 import { MemorySocket, RefusedSocket } from './memory-socket';
 
-/** A connection that `Listener.stop()` closes. */
 interface Stoppable {
   destroy(): void;
 }
@@ -27,7 +26,7 @@ export class Listener {
     return () => void this.open.delete(connection);
   }
 
-  /** Calls `started` once, at the next `start()`. @returns a function that cancels the call */
+  /** Calls `started` at the next `start()`, once. @returns a function that cancels this */
   onStart(started: () => void): () => void {
     this.waiting.add(started);
     return () => void this.waiting.delete(started);

@@ -6,7 +6,7 @@ import { encode, RequestReader } from '../resp';
 import type { Server } from '../server';
 import type { Session } from '../session';
 
-// Read when this file is loaded, because the fake timers of a test may later replace the function, also in `node:timers`.
+// The fake timers of a test may replace this function later, so the real one is saved when this file is loaded.
 const { setImmediate: immediately } = timers;
 
 /** A stream that has the methods of a socket that clients of Redis call. */
@@ -25,13 +25,12 @@ abstract class SocketLike extends Duplex {
   }
 
   override _read(): void {
-    // Nothing to do: `push` is called for each reply as soon as it exists.
+    // A reply is pushed as soon as it exists, so reading needs no action.
   }
 }
 
-/** The client's end of a connection that is refused, as if no server ran on the host. */
+/** The client's end of a connection that is refused, as if no server ran. */
 export class RefusedSocket extends SocketLike {
-  /** True while the socket is connecting. This socket never connects. */
   readonly connecting = true;
 
   constructor() {
@@ -52,7 +51,7 @@ export class MemorySocket extends SocketLike {
   private readonly session: Session;
   private isQuitting = false;
   /**
-   * The async context (AsyncLocalStorage) in which the client connected. Messages of channels are delivered in it, not in the context of
+   * Async context (AsyncLocalStorage) in which the client has connected. Pub/Sub messages are delivered in it, and not in the context of
    * the publisher.
    */
   private readonly context = new AsyncResource('MemorySocket');
@@ -66,8 +65,8 @@ export class MemorySocket extends SocketLike {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    // The reply comes later, as over a network. Clients rely on this: they record a command only after they have written it. Also, timers
-    // can run between two calls.
+    // The reply comes later, as over a network, because clients record a command only after they have written it. Timers can also run
+    // between two calls.
     immediately(() => {
       if (this.destroyed) return done();
       for (const words of this.reader.read(chunk.toString('latin1'))) {
@@ -92,7 +91,7 @@ export class MemorySocket extends SocketLike {
     try {
       return this.server.execute(this.session, words);
     } catch (error) {
-      // This is a bug of MemoryRedis. The client gets it as an error reply, and the connection stays open.
+      // An error that is not a RedisError is a bug of MemoryRedis. The client gets it as an error reply, and the connection stays open.
       return new RedisError(`ERR the in-memory server failed: ${error instanceof Error ? error.stack : String(error)}`);
     }
   }

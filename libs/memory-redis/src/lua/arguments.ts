@@ -4,8 +4,7 @@ import { LuaTable } from './table';
 import { typeOf, type LuaFunction, type LuaValue } from './values';
 
 /**
- * The arguments of a call of a library function. The methods check an argument, and throw the same error as Lua if it is invalid. The first
- * argument has the number 1.
+ * Arguments of a Lua library function. The methods check an argument, numbered from 1, and throw the same error as Lua for an invalid one.
  */
 export class Arguments {
   constructor(readonly values: readonly LuaValue[]) {}
@@ -45,10 +44,10 @@ export class Arguments {
     return value;
   }
 
-  /** Returns an argument that must be a table which scripts may change. */
+  /** Returns an argument that must be a table, and that scripts may change. */
   ownTable(number: number): LuaTable {
     const table = this.table(number);
-    // The error has no line of the script, because a function of the library would change the table, not a line of the script.
+    // The table would be changed inside the library function, so the error has no line of the script.
     if (table.readOnly) throw raiseAt(0, 'Attempt to modify a readonly table');
     return table;
   }
@@ -58,7 +57,7 @@ export class Arguments {
     return this.values[number - 1];
   }
 
-  /** Returns the error of Lua for an invalid argument. The error contains the name by which the script called the function. */
+  /** Returns Lua's error for an invalid argument. It contains the name by which the script has called the function. */
   invalid(number: number, text: string): Error {
     const [, kind, name = '?'] = /^(\w+) '(.*)'$/.exec(position.name) ?? [];
     if (kind !== 'method') return raise(`bad argument #${number} to '${name}' (${text})`);

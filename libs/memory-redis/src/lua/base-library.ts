@@ -52,11 +52,11 @@ const IPAIRS_STEP = libraryFunction((args) => {
   return value === undefined ? undefined : [index, value];
 });
 
-/** Line of the script that raised the error which the handler of xpcall() now gets; 0 if unknown. */
+/** Line of the script whose error the handler of xpcall() is handling; 0 if unknown. */
 let raisedAtLine = 0;
 
 const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
-  // The error handler of Redis. It is a global, so scripts can read it and pass it to xpcall().
+  // Redis' error handler. It is a global, so scripts can pass it to xpcall().
   __redis__err__handler: (args) => {
     const [problem] = args.values;
     const table = problem instanceof LuaTable ? problem : new LuaTable();
@@ -89,7 +89,7 @@ const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
     if (args.values.length === 0) return [false, undefined];
     const [called, ...values] = args.values;
     return protectedCall(called, values, (raised) => {
-      // If the error is a table with the field `err`, pcall() of Redis returns this field.
+      // Redis' pcall() returns the field `err` of an error that is a table.
       const text = raised instanceof LuaTable ? raised.get('err') : undefined;
       return text ?? raised;
     });
@@ -137,7 +137,7 @@ const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
   tostring: (args) => {
     const value = args.any(1);
     const handler = metamethod(value, '__tostring');
-    // As in Lua 5.1, the result of __tostring is returned even if it is not a string.
+    // Lua 5.1 returns the result of __tostring even if it is not a string.
     return typeof handler === 'function' ? first(callBack(handler, value)) : toText(value);
   },
   type: (args) => typeOf(args.any(1)),
@@ -161,7 +161,7 @@ const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
   },
 };
 
-/** Returns the global functions, such as pcall(), which are not in a library table. */
+/** Returns the functions that are global, such as pcall(). */
 export function baseFunctions(): Readonly<Record<string, LuaValue>> {
   const entries = Object.entries(FUNCTIONS).map(([name, run]) => [name, libraryFunction(run)] as const);
   return { ...Object.fromEntries(entries), next: NEXT };
@@ -170,7 +170,7 @@ export function baseFunctions(): Readonly<Record<string, LuaValue>> {
 /**
  * Calls a function as pcall() does.
  *
- * @returns true and the results; if the call raised an error, false and the result of `handle` for this error
+ * @returns true and the results; after an error, false and the result of `handle` for the error
  */
 function protectedCall(value: LuaValue, args: readonly LuaValue[], handle: (value: LuaValue) => LuaValue): LuaResult {
   try {
@@ -192,14 +192,14 @@ function functionOf(value: LuaValue): LuaFunction {
 }
 
 /**
- * Converts a JavaScript error to a LuaError, if it is a stack overflow or a string that is too long. Throws any other error, because it is
- * a bug of the interpreter.
+ * Converts a stack overflow, and the error for a string that is too long, to a LuaError. Any other JavaScript error is a bug of the
+ * interpreter, and is thrown.
  */
 export function asLuaError(error: unknown): LuaError {
   if (error instanceof LuaError) return error;
   if (error instanceof RangeError && error.message.includes('call stack'))
     return fault(position.line, 'stack overflow');
-  // V8 refuses strings of more than about 2^29 characters. A real server may have enough memory for such a string.
+  // V8 refuses strings of more than about 2^29 characters. A server may have enough memory for them.
   if (error instanceof RangeError && error.message.includes('string length')) return new LuaError('not enough memory');
   throw error;
 }
@@ -210,7 +210,7 @@ function inBase(text: string, base: number, args: Arguments): LuaValue {
   const allowed = '0123456789abcdefghijklmnopqrstuvwxyz'.slice(0, base);
   if (digits === '' || ![...digits.toLowerCase()].every((digit) => allowed.includes(digit))) return undefined;
   const size = Number.parseInt(digits, base);
-  // As strtoul() of C: a number that is too large becomes the maximum, and a negative number wraps around.
+  // C's strtoul() turns a number that is too large into the maximum, and wraps a negative number around.
   if (size >= 2 ** 64) return 2 ** 64;
   return sign === '-' && size > 0 ? 2 ** 64 - size : size;
 }

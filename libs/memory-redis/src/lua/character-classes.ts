@@ -13,8 +13,8 @@ const CLASSES: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Returns true if a character is in the class that follows % in a pattern, such as `a` in %a. An upper-case letter means all characters
- * that are not in the class. A name that is not a class means the character itself, as in %. for a dot.
+ * Returns true if a character belongs to a class of a Lua pattern, such as `a` in %a. An upper-case letter means all other characters. Any
+ * other name means the character itself, such as the dot in %.
  */
 export function inClass(char: string, name: string): boolean {
   const pattern = CLASSES[name.toLowerCase()];

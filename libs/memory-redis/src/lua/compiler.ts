@@ -14,7 +14,7 @@ const GRAMMAR: Grammar = {
 
 /**
  * Compiles a Lua script to the body of a JavaScript function. The function has the parameters `lua` (see LuaRuntime) and `varargs`, an
- * array. It returns what the script returns. Each character of the source is one byte.
+ * array. It returns what the script returns. Each character of the source stands for one byte.
  *
  * @throws LuaError if the source is not valid Lua 5.1
  */

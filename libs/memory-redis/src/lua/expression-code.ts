@@ -1,22 +1,22 @@
 /** A Lua expression that was compiled to JavaScript. */
 export interface Expression {
-  /** JavaScript that calculates one value, or a LuaResult if `several` is true. */
+  /** JavaScript that computes the value, or all values if `several` is true. */
   readonly code: string;
-  /** True if the expression may have any number of values: for calls and `...`. */
+  /** True if the expression may have any number of values: a call or `...`. */
   readonly several?: boolean;
-  /** True if the value is always true or false, which needs no conversion in a condition. */
+  /** True if the value is a boolean, which a condition need not convert. */
   readonly isBoolean?: boolean;
-  /** The truth of a constant in Lua: false for nil and false, true for all others. Undefined if the expression is not a constant. */
+  /** Truth of a constant: false for nil and false, true for all others. Undefined if the expression is not a constant. */
   readonly truth?: boolean;
-  /** The value of a numeric expression that can be calculated before the script runs. */
+  /** Value of a number that is known before the script runs. */
   readonly numeral?: number;
   /** The name of the value in error messages: "local 'x'", "global 'x'", "field 'x'"; empty if the value has no name. */
   readonly name?: string;
-  /** Returns JavaScript that assigns a value to the expression. Undefined if the expression is not a variable. */
+  /** Returns JavaScript that assigns a value. Undefined if the expression is not a variable. */
   readonly assign?: (value: string) => string;
   /**
-   * The JavaScript for the table and the key of a field. An assignment to several variables calculates all tables and keys before it
-   * assigns the first value.
+   * JavaScript for the table and the key of a field. In an assignment to several variables, they are computed before the first value is
+   * assigned.
    */
   readonly field?: {
     readonly owner: string;
@@ -33,19 +33,19 @@ export function single({ code, several }: Expression): string {
   return code === 'varargs' ? 'varargs[0]' : `$1(${code})`;
 }
 
-/** Returns JavaScript for a condition: only nil and false are false in Lua. */
+/** Returns JavaScript for a condition, in which only nil and false count as false. */
 export function condition(expression: Expression): string {
   return expression.isBoolean === true ? `(${single(expression)})` : `$t(${single(expression)})`;
 }
 
-/** Returns a JavaScript string literal with the name of an expression in error messages. */
+/** Returns the name of an expression for error messages, as a JavaScript string literal. */
 export function nameOf({ name = '' }: Expression): string {
   if (name === '') return "''";
-  // Lua is written in C, where a zero byte ends the name.
+  // Lua is written in C, where a zero byte ends a name.
   return JSON.stringify(name.includes('\0') ? name.replace(/\0[\s\S]*(?=')/, '') : name);
 }
 
-/** Returns JavaScript for the elements of an array that has the values of a list of expressions. Only the last one gives all its values. */
+/** Returns JavaScript for the elements of an array with the values of several expressions. Only the last one may give several values. */
 export function listCode(list: readonly Expression[]): string[] {
   return list.map((expression, index) => {
     if (index < list.length - 1 || expression.several !== true) return single(expression);

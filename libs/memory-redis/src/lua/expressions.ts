@@ -4,7 +4,7 @@ import type { Scope } from './scope';
 import type { TokenStream } from './token-stream';
 
 const UNARY_PRIORITY = 8;
-/** Left and right priorities of the binary operators. A right priority below the left one makes an operator right-associative. */
+/** Left and right priority of each binary operator. The operator is right-associative if the right one is lower. */
 const PRIORITIES: Readonly<Record<string, readonly [number, number]>> = {
   or: [1, 1],
   and: [2, 2],
@@ -31,10 +31,10 @@ const ARITHMETIC: Readonly<Record<string, string>> = {
   '^': 'power',
 };
 
-/** Overrides for an expression that has become part of another one: it is no longer a variable or a call. */
+/** Properties of an expression that has become a part of another one, so that it is not a variable or a call any more. */
 const NO_VARIABLE = { several: false, assign: undefined, field: undefined, tail: undefined };
 
-/** Compiles an expression. Stops at a binary operator with a left priority of `limit` or less. */
+/** Compiles an expression. Stops at a binary operator whose left priority is `limit` or lower. */
 export function compileExpression(tokens: TokenStream, scope: Scope, limit = 0): Expression {
   let left = compileUnary(tokens, scope);
   for (;;) {
@@ -53,7 +53,6 @@ function compileUnary(tokens: TokenStream, scope: Scope): Expression {
   const operand = compileExpression(tokens, scope, UNARY_PRIORITY);
   if (kind === 'not') {
     const { truth } = operand;
-    // `not` of a constant is a constant too.
     if (truth !== undefined) return { code: String(!truth), isBoolean: true, truth: !truth };
     return { code: `!${condition(operand)}`, isBoolean: true };
   }
@@ -65,7 +64,7 @@ function compileUnary(tokens: TokenStream, scope: Scope): Expression {
 function binary(operator: string, left: Expression, right: Expression, scope: Scope, line: number): Expression {
   const [a, b] = [single(left), single(right)];
   if (operator === 'and' || operator === 'or') {
-    // Lua removes a constant that has no effect, as in `true and x`. The value then has the name of the other operand.
+    // Lua drops a constant without an effect, as in `true and x`. Error messages then use the name of the other operand.
     if (left.truth === (operator === 'and')) return { ...right, ...NO_VARIABLE, code: b };
     if (left.isBoolean === true && right.isBoolean === true) {
       return { code: `(${a} ${operator === 'and' ? '&&' : '||'} ${b})`, isBoolean: true };
@@ -89,7 +88,7 @@ function binary(operator: string, left: Expression, right: Expression, scope: Sc
   return folded(code, resultOf(operator, left, right));
 }
 
-/** Returns the expression of an operator on numbers. @param result its value if Lua calculates it at compile time (constant folding) */
+/** Returns the expression of an arithmetic operator. @param result value that Lua computes before the script runs (constant folding) */
 function folded(code: string, result: number | undefined): Expression {
   return result === undefined || Number.isNaN(result) ? { code } : { code, truth: true, numeral: result };
 }
@@ -130,7 +129,7 @@ function compileSimple(tokens: TokenStream, scope: Scope): Expression {
   }
 }
 
-/** Compiles a variable or a call: a name or an expression in parentheses, followed by any number of fields, indexes and arguments. */
+/** Compiles a variable or a call: a name or an expression in parentheses, and the fields, indexes and arguments that follow it. */
 export function compileSuffixed(tokens: TokenStream, scope: Scope): Expression {
   let expression = compilePrimary(tokens, scope);
   for (;;) {

@@ -19,7 +19,7 @@ export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boo
   const scope = new Scope(outer.grammar, outer, hasVarargs);
   const parameters = names.map((name) => scope.declare(name));
   if (hasVarargs) parameters.push('...varargs');
-  // The local `arg` of Lua 5.0. It is a table with the extra arguments, but nil if the function uses `...` itself.
+  // Lua 5.1 still has the local `arg` of Lua 5.0: a table with the extra arguments, or nil in a function that uses `...`.
   const arg = hasVarargs ? scope.declare('arg') : undefined;
   const body = scope.grammar.block(tokens, scope);
   tokens.expectEnd('end', 'function', line);

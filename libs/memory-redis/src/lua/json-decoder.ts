@@ -6,9 +6,7 @@ import type { LuaValue } from './values';
 const MOST_NESTED = 1000;
 const SPACE = /[ \t\n\r]*/y;
 const WORD = /true|false|null/y;
-/**
- * A number in the format of strtod() of C, which includes NaN, Infinity and hexadecimal numbers. It begins with a sign, a digit, i or n.
- */
+/** Matches a number as C's strtod() reads it, including NaN, Infinity and hexadecimal numbers. */
 const NUMBER =
   /(?=[-+\diInN])[-+]?(?:0[xX](?:[\dA-Fa-f]+\.?[\dA-Fa-f]*|\.[\dA-Fa-f]+)(?:[pP][-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN](?:\(\w*\))?)/y;
 const PLAIN = /[^"\\\0]*/y;
@@ -25,7 +23,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 interface Token {
-  /** Kind of the token: a symbol, a name of cjson such as 'T_OBJ_END', the description of an error, or 'value'. */
+  /** Kind of the token: a symbol, a name in cjson such as 'T_OBJ_END', the text of an error, or 'value'. */
   readonly kind: string;
   readonly value?: LuaValue;
   readonly isText?: boolean;
@@ -41,7 +39,7 @@ const SYMBOLS: Readonly<Record<string, string>> = {
   ':': 'T_COLON',
 };
 
-/** Implements cjson.decode(). @param source JSON of which each character is one byte @param nothing value that replaces null */
+/** Implements cjson.decode(). @param source JSON in which each character stands for one byte @param nothing value for null */
 export function decodeJson(source: string, nothing: LuaValue): LuaValue {
   return new Decoder(source, nothing).decode();
 }
@@ -145,7 +143,7 @@ class Decoder {
     }
   }
 
-  /** Reads the escape \uXXXX, or two of them that are a surrogate pair. Returns undefined if neither is found. */
+  /** Reads the escape \uXXXX, or two of them for a surrogate pair. Returns undefined if there is none. */
   private codePoint(): string | undefined {
     const unit = this.unit();
     if (unit === undefined || (unit & 0xf800) !== 0xd800)

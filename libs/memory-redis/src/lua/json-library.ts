@@ -7,14 +7,13 @@ import { inPieces } from './text-parts';
 import { NULL_POINTER, typeOf, type LuaValue } from './values';
 
 const DEEPEST = 1000;
-/** Functions that change the settings of cjson. MemoryRedis does not support them. */
+/** Functions that change settings of cjson, which MemoryRedis does not support. */
 const SETTINGS =
   'decode_invalid_numbers decode_max_depth encode_invalid_numbers encode_keep_buffer encode_max_depth encode_number_precision ' +
   'encode_sparse_array new';
 
 /**
- * Returns the library cjson of Redis with its default settings: an array with too many holes is an error, and an empty table becomes an
- * object.
+ * Returns Redis' library cjson with its default settings: an array with too many holes is an error, and an empty table becomes an object.
  */
 export function createJsonLibrary(): LuaTable {
   const settings = SETTINGS.split(' ').map((name) => {
@@ -69,15 +68,15 @@ function encode(value: LuaValue, depth: number): string {
 }
 
 /**
- * Returns the length of the JSON array that a table becomes: its highest key. Returns 0 if a key is not a positive integer, because the
- * table then becomes an object.
+ * Returns the length of the JSON array that a table becomes: its highest key. Returns 0 for a table with another key than positive
+ * integers, which becomes an object.
  */
 function arrayLength(table: LuaTable): number {
   let [most, count] = [0, 0];
   for (let entry = table.next(undefined); entry !== undefined; entry = table.next(entry[0])) {
     const [key] = entry;
     if (typeof key !== 'number' || key < 1 || !Number.isInteger(key)) return 0;
-    // cjson stores the largest key in 32 bits. A larger key becomes the lowest 32-bit integer.
+    // cjson keeps the highest key in 32 bits. A larger key overflows to the lowest 32-bit integer.
     if (key > most) most = key < 2 ** 31 ? key : -(2 ** 31);
     count++;
   }

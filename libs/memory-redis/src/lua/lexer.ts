@@ -2,11 +2,11 @@ import { parseNumber } from './numbers';
 import { readLongText, readShortText, type ReadText } from './string-tokens';
 
 export interface Token {
-  /** Kind of the token: 'name', 'string', 'number', 'wrong' (an error) or 'end' (of the source). For a keyword or symbol: its text. */
+  /** Kind of the token: 'name', 'string', 'number', 'wrong' (an error) or 'end' (of the source). A keyword or symbol is its own kind. */
   readonly kind: string;
-  /** Content of a string, of which each character is one byte; text of a name; message of an error. */
+  /** Text of a string (each character stands for one byte) or of a name; message of an error. */
   readonly text: string;
-  /** The token as error messages show it. */
+  /** Text by which error messages show the token. */
   readonly near: string;
   readonly number: number;
   readonly line: number;
@@ -29,7 +29,7 @@ const E = [69, 101, 0];
 const SIGNS = [43, MINUS, 0];
 const DOTS = [DOT, 0];
 
-/** Classes of characters. CLASSES has the class of each byte. */
+/** Class of each byte, in the table CLASSES. */
 const SPACE = 1;
 const DIGIT = 2;
 const LETTER = 4;
@@ -42,8 +42,8 @@ for (let code = 0; code < 128; code++) {
 }
 
 /**
- * Splits Lua 5.1 source into tokens. Each character of the source is one byte. An invalid token is the last one. The parser throws its
- * error when it reaches this token.
+ * Splits Lua 5.1 source into tokens. Each character of the source stands for one byte. An invalid token is the last one; the parser throws
+ * its error when it gets there.
  */
 export function lex(source: string): readonly Token[] {
   return new Lexer(source).lex();
@@ -79,7 +79,7 @@ class Lexer {
     return this.source.charCodeAt(this.at + ahead);
   }
 
-  /** Returns true if a character is one of `codes`. Lua uses strchr() for this, which also finds a zero byte. */
+  /** Returns true if a character is one of `codes`. Lua uses strchr(), which also finds a zero byte. */
   private isOneOf(codes: readonly number[], ahead = 0): boolean {
     return codes.includes(this.code(ahead));
   }
@@ -89,7 +89,7 @@ class Lexer {
     if (code !== NEWLINE && code !== RETURN) return;
     this.line++;
     const next = this.code(0);
-    // A carriage return and a newline together, in either order, are one line break.
+    // A carriage return and a newline next to each other, in either order, are one line break.
     if (next !== code && (next === NEWLINE || next === RETURN)) this.at++;
   }
 
@@ -128,7 +128,7 @@ class Lexer {
     while (this.at < this.source.length && this.code(0) !== NEWLINE && this.code(0) !== RETURN) this.at++;
   }
 
-  /** Adds a token for a string or for an error in it. Adds no token for a comment without an error. */
+  /** Adds a token for a string, or for an error in a string or comment. */
   private take(read: ReadText, what: 'string' | 'long string' | 'long comment'): void {
     this.at = read.end;
     this.line += read.lines;
@@ -143,7 +143,7 @@ class Lexer {
     const next = this.code(1);
     let length = 1;
     if (code === DOT && this.isOneOf(DOTS, 1)) length = this.isOneOf(DOTS, 2) ? 3 : 2;
-    // One of the operators == ~= <= >=.
+    // The operators == ~= <= >= have two characters.
     else if (next === EQUALS && (code === EQUALS || code === 126 || code === 60 || code === 62)) length = 2;
     const text = code === DOT ? '...'.slice(0, length) : this.source.slice(this.at, this.at + length);
     this.at += length;

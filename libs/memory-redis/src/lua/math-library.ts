@@ -7,7 +7,7 @@ const INCREMENT = 0xbn;
 const MASK = (1n << 48n) - 1n;
 const HIGHEST = 0x7fffffff;
 
-/** The pseudorandom numbers of Redis. They are the same in each run of a script. */
+/** Redis' pseudorandom numbers, which are the same in each run of a script. */
 export class RandomNumbers {
   private state = 0n;
 
@@ -26,7 +26,7 @@ export class RandomNumbers {
   }
 }
 
-/** Makes a library function of two numbers. As in C, the second argument is checked first. */
+/** Makes a library function of two numbers, which checks the second argument first, as Lua does. */
 function ofTwo(calculate: (a: number, b: number) => number): (args: Arguments) => number {
   return (args) => {
     const second = args.number(2);
@@ -143,9 +143,9 @@ export function createBitLibrary(): LuaTable {
 
 const bytes = new DataView(new ArrayBuffer(8));
 
-/** Returns the low 32 bits of a number that is rounded to the nearest integer. Beyond 2^51 the result is the same as in C. */
+/** Returns the low 32 bits of a number after rounding it to an integer. Beyond 2^51, the result is the same as in C. */
 function bits(value: number): number {
-  // After 2^52 + 2^51 is added, the low bits of the double are the integer.
+  // Adding 2^52 + 2^51 moves the integer into the low bits of the floating-point number.
   bytes.setFloat64(0, value + 6755399441055744);
   return bytes.getInt32(4);
 }

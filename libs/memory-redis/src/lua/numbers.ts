@@ -68,7 +68,7 @@ function roundedFixed(size: number, precision: number): string {
   return size.toFixed(100) + '0'.repeat(precision - 100);
 }
 
-/** Rounds as C does: an exact half goes to the even digit. toFixed() would round it up. */
+/** Rounds as C does: an exact half is rounded to the even digit. toFixed() rounds it up. */
 function halfToEven(size: number, precision: number): string {
   const text = size.toFixed(precision);
   const exact = exactDecimal(size);
@@ -79,11 +79,11 @@ function halfToEven(size: number, precision: number): string {
   return Number(kept.at(-1)) % 2 === 0 ? kept : text;
 }
 
-/** Rounds as C does: an exact half goes to the even digit. toExponential() would round it up. */
+/** Rounds as C does: an exact half is rounded to the even digit. toExponential() rounds it up. */
 function exactExponential(value: number, digits: number): string {
   const text = value.toExponential(Math.min(digits - 1, 100));
   if (digits >= 25) return text;
-  // A double of 1 to 2^53 has at most 53 significant digits, so these 101 digits are all of them, and show an exact half as such.
+  // A number from 1 to 2^53 has at most 53 significant digits. So 101 digits show it exactly, and an exact half can be recognised.
   const exact = value.toExponential(100);
   const [mantissa = '', exponent = ''] = exact.split('e');
   const kept = mantissa.slice(0, mantissa.indexOf('.') + digits).replace(/\.$/, '');

@@ -5,8 +5,8 @@ import { checkTimeLimit } from './time-limit';
 import { first, isTrue, LuaError, typeOf, type LuaFunction, type LuaResult, type LuaValue } from './values';
 
 /**
- * Functions that compiled scripts call for the operators of Lua. `name` is the name of an operand in error messages, such as "local 'x'",
- * or '' if it has none. `line` is the line of the script.
+ * Functions that compiled scripts call for Lua's operators. `name` is the name of an operand for error messages, such as "local 'x'", or
+ * ''. `line` is the line of the script.
  */
 export const operators = {
   index(object: LuaValue, key: LuaValue, name: string, line: number): LuaValue {
@@ -19,7 +19,7 @@ export const operators = {
     throw fault(line, `attempt to index ${described(object, name)}`);
   },
 
-  /** Table of the string functions, which all strings have as methods. */
+  /** Table with the string functions, which all strings have as methods. */
   strings: new LuaTable(),
 
   setIndex(object: LuaValue, key: LuaValue, value: LuaValue, name: string, line: number): void {
@@ -36,7 +36,7 @@ export const operators = {
     object.set(key, value);
   },
 
-  /** Calls a value. @param outer line at which the calling function was called */
+  /** Calls a value. @param outer line at which the calling function was called itself */
   call(value: LuaValue, name: string, line: number, outer: number, ...args: LuaValue[]): LuaResult {
     const called = typeof value === 'function' ? value : callable(value, name, line);
     position.line = line;
@@ -47,7 +47,7 @@ export const operators = {
     return called(...args);
   },
 
-  /** Calls a value in a return statement (tail call): the calling function ends before the called function begins. */
+  /** Calls a value in a return statement (tail call), so that the calling function ends first. */
   tailCall(value: LuaValue, name: string, line: number, outer: number, ...args: LuaValue[]): LuaResult {
     const called = typeof value === 'function' ? value : callable(value, name, line);
     position.line = line;
@@ -58,7 +58,7 @@ export const operators = {
     return called(...args);
   },
 
-  /** Stops a script that has run for too long. Loops and calls use this function when their steps are used up. */
+  /** Stops a script that runs for too long. Called after a fixed number of loop rounds and calls. */
   checkTimeLimit,
 
   add: (a: LuaValue, b: LuaValue, left: string, right: string, line: number): LuaValue =>
@@ -117,7 +117,7 @@ export const operators = {
     return compared('__le', a, b, line);
   },
 
-  /** Returns the initial value, the limit and the step of a numeric for loop. */
+  /** Checks the initial value, the limit and the step of a numeric for loop, and returns them. */
   forNumbers(values: readonly LuaValue[], line: number): readonly number[] {
     return FOR_PARTS.map((part, index) => {
       const number = toNumber(values[index]);
@@ -126,7 +126,7 @@ export const operators = {
     });
   },
 
-  /** Returns a new table. Its sizes are those that a table constructor of Lua allocates. */
+  /** Creates the table of a table constructor, with the sizes that Lua allocates. */
   newTable(items: number, pairs: number): LuaTable {
     return new LuaTable(roundedSize(items), roundedSize(pairs));
   },
@@ -155,7 +155,7 @@ export const operators = {
 
 const FOR_PARTS = ['initial value', 'limit', 'step'];
 
-/** Rounds up a size as table constructors of Lua do: they store it in one byte, as a floating-point number with a mantissa of 3 bits. */
+/** Rounds up a size as Lua's table constructors do. They store it in one byte, as a floating-point number with a mantissa of 3 bits. */
 function roundedSize(size: number): number {
   let [digits, exponent] = [size, 0];
   while (digits >= 16) {
@@ -171,7 +171,7 @@ function callable(value: LuaValue, name: string, line: number): LuaFunction {
   throw fault(line, `attempt to call ${described(value, name)}`);
 }
 
-/** Returns an error whose text begins with the line of the script, as Lua's own errors do. Line 0 means no line, for a library function. */
+/** Returns an error that begins with a line of the script, as Lua's own errors do. Line 0 means no line, for a library function. */
 export function fault(line: number, text: string): LuaError {
   const error = new LuaError(line === 0 ? text : `user_script:${line}: ${text}`);
   error.line = line === 0 ? position.line : line;
@@ -203,7 +203,7 @@ export const CALCULATIONS: Readonly<Record<string, { event: string; calculate: (
   '^': { event: '__pow', calculate: power },
 };
 
-/** Calculates a power as pow() of C: 1 to any power is 1, also to NaN, and -1 to an infinite power is 1. */
+/** Computes a power as C's pow() does: 1 to any power is 1, also to NaN, and -1 to an infinite power is 1. */
 export function power(a: number, b: number): number {
   return a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b;
 }

@@ -6,14 +6,14 @@ import type { LuaValue } from './values';
 export interface PatternMatch {
   readonly start: number;
   readonly end: number;
-  /** The captured strings, or 1-based positions for `()`. The whole match is not included. */
+  /** Captured strings, or positions (from 1) for `()`, without the whole match. */
   readonly captures: readonly LuaValue[];
   readonly captureCount: number;
 }
 
 interface Capture {
   readonly start: number;
-  /** Length of the capture; undefined while the capture is open; 'position' for `()`. */
+  /** Length of the captured text; undefined until its `)`; 'position' for `()`. */
   length: number | 'position' | undefined;
 }
 
@@ -34,7 +34,7 @@ export function findPattern(text: string, pattern: string, from: number): Patter
   return undefined;
 }
 
-/** Matches a pattern at one index only. @param patternAt index in the pattern at which matching begins: 1 if the pattern begins with ^ */
+/** Matches a pattern at one position only. @param patternAt index at which the pattern begins: 1 if its first character is ^ */
 export function matchAt(text: string, pattern: string, start: number, patternAt: number): PatternMatch | undefined {
   const matcher = new Matcher(text, pattern);
   const end = matcher.match(start, patternAt);
@@ -42,7 +42,7 @@ export function matchAt(text: string, pattern: string, start: number, patternAt:
   return {
     start,
     end,
-    // Calculated only on access. So a capture that is not closed is an error only if the captures are used.
+    // Captures are computed only if they are read, because an unclosed capture is an error only then.
     get captures() {
       return matcher.captured();
     },
@@ -70,7 +70,7 @@ class Matcher {
     });
   }
 
-  /** Returns the index after the match; undefined if the pattern does not match at this index. */
+  /** Returns the index after the match; undefined if the pattern does not match here. */
   match(at: number, patternAt: number): number | undefined {
     if (++this.depth > 200) throw raise('pattern too complex');
     try {

@@ -1,36 +1,36 @@
 import { LuaError, type LuaFunction, type LuaResult, type LuaValue } from './values';
 
 /**
- * The last call that the running script made, for error messages. It is global, because scripts run one at a time, each to its end.
+ * Last call of the running script, for error messages. It is global, because scripts run one at a time, each to its end.
  *
- * A line of 0 means that the line is unknown, because a library function such as pcall() made the call.
+ * Line 0 means that the line is unknown, because a library function such as pcall() has made the call.
  */
 export const position = {
-  /** Line of the script in which the call is. */
+  /** Line of the script with the call. */
   line: 0,
-  /** Name of the called function in error messages: "global 'tostring'", "method 'rep'", or '' for a value without a name. */
+  /** Name of the called function for error messages: "global 'tostring'", "method 'rep'", or '' for a value without a name. */
   name: '',
-  /** As `line`, but 0 for a call in a return statement (tail call), because Lua forgets the function that made it. */
+  /** Line of the call; 0 for a call in a return statement (tail call), because Lua forgets the calling function. */
   calledFrom: 0,
-  /** Line at which the function that contains the call was called. */
+  /** Line at which the calling function was called itself. */
   outer: 0,
-  /** Number of loop rounds and calls until the time limit is checked again. */
+  /** Number of loop rounds and calls until the time is checked again. */
   steps: 0,
 };
 
-/** Returns an error of a library function. Its text begins with the line at which the script called the function. */
+/** Creates the error of a library function. It begins with the line at which the script has called the function. */
 export function raise(text: string): LuaError {
   return raiseAt(position.line, text);
 }
 
-/** Returns an error whose text begins with a line of the script. If the line is 0, the text has no line. */
+/** Creates an error that begins with a line of the script; without a line if it is 0. */
 export function raiseAt(line: number, text: string): LuaError {
   const error = new LuaError(line === 0 ? text : `user_script:${line}: ${text}`);
   error.line = position.line;
   return error;
 }
 
-/** Returns an error with any Lua value. The value is not changed. */
+/** Creates an error with any Lua value, unchanged. */
 export function raiseValue(value: LuaValue): LuaError {
   const error = new LuaError(value);
   error.line = position.line;

@@ -54,12 +54,12 @@ export class LuaRuntime {
     };
   }
 
-  /** Compiles a script. @param isChecked true if the source is known to be valid Lua 5.1 @throws LuaError if it is not valid */
+  /** Compiles a script. @param isChecked true for source that is known to be valid @throws LuaError if it is not valid */
   compile(source: string, isChecked = false): CompiledScript {
     const code = isChecked ? undefined : compile(source);
     let compiled: CompiledScript | undefined;
     return (lua, varargs) => {
-      // A checked script is compiled only when it first runs, because a test never runs most of the scripts that it loads.
+      // Checked source is compiled at its first run, because a test never runs most of the scripts that it loads.
       // eslint-disable-next-line @typescript-eslint/no-implied-eval -- this is the compiler of Lua
       compiled ??= new Function('lua', 'varargs', code ?? compile(source)) as CompiledScript;
       return compiled(lua, varargs);
@@ -84,7 +84,7 @@ export class LuaRuntime {
       const compiled = this.compile(source);
       return (...args) => compiled(this.environment, args);
     } catch (error) {
-      // In errors of source that loadstring() compiles, Lua shows the first line of the source in place of a file name.
+      // For source of loadstring(), Lua's errors show its first line instead of a file name.
       const text = asLuaError(error).message.replace(/^user_script:/, `[string "${source.split('\n', 1)[0]}"]:`);
       return [undefined, text];
     }
@@ -102,16 +102,14 @@ export class LuaRuntime {
   }
 }
 
-/** Throws the error of Redis for a missing global that a script reads through _G. */
+/** Throws Redis' error for reading a missing global through _G. */
 function missingGlobal({ values: [, name] }: Arguments): never {
   const text = textOf(name);
   if (text === undefined) throw raise('Second argument to luaProtectedTableError must be a string or number');
   throw raise(`Script attempted to access nonexistent global variable '${text}'`);
 }
 
-/**
- * Returns the libraries of Redis that MemoryRedis does not support. Each of their functions raises an error with the name of the library.
- */
+/** Returns the libraries of Redis that MemoryRedis does not support. Their functions raise an error with the name of the library. */
 function missingLibraries(): [string, LuaValue][] {
   const missing: Readonly<Record<string, string>> = {
     coroutine: 'create resume running status wrap yield',

@@ -1,7 +1,7 @@
 import type { Expression } from './expression-code';
 import type { TokenStream } from './token-stream';
 
-/** Functions of the compiler that call each other. They are passed as an object, because imports of their files would be circular. */
+/** Functions of the compiler that call each other. Passing them as an object avoids circular imports. */
 export interface Grammar {
   block(this: void, tokens: TokenStream, scope: Scope): string;
   expression(this: void, tokens: TokenStream, scope: Scope): Expression;
@@ -9,7 +9,7 @@ export interface Grammar {
   table(this: void, tokens: TokenStream, scope: Scope): Expression;
 }
 
-/** The local variables of one Lua function, with their names in the compiled JavaScript. */
+/** Local variables of one Lua function, with their names in the compiled JavaScript. */
 export class Scope {
   private readonly blocks = [new Map<string, string>()];
   readonly temporaries: string[] = [];
@@ -56,7 +56,7 @@ export class Scope {
     return name;
   }
 
-  /** Finds a local variable of this function (local) or of an enclosing function (upvalue). Returns undefined for a global. */
+  /** Finds a local variable of this function (local) or of an outer one (upvalue). Returns undefined for a global. */
   find(name: string): { readonly compiled: string; readonly kind: 'local' | 'upvalue' } | undefined {
     for (let depth = this.blocks.length - 1; depth >= 0; depth--) {
       const compiled = this.blocks[depth]?.get(name);

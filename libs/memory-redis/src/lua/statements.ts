@@ -13,7 +13,7 @@ export function compileBlock(tokens: TokenStream, scope: Scope): string {
 }
 
 function compileStatements(tokens: TokenStream, scope: Scope): string {
-  // The code is appended to a string. An array with join() would copy the code of an inner block again for each block around it.
+  // Appending to a string is faster here. An array with join() would copy the code of an inner block for each block around it.
   let code = '';
   while (!tokens.atBlockEnd) {
     const { kind } = tokens.current;
@@ -32,7 +32,7 @@ function compileLoop(tokens: TokenStream, scope: Scope, compileBody: () => strin
   return body;
 }
 
-/** Returns the JavaScript at the beginning of each loop round. It checks the time limit when the steps are used up. */
+/** Returns JavaScript for the start of each loop round, which limits the run time of a script. */
 function roundCode(line: number): string {
   return `if (--$p.steps < 0) $o.checkTimeLimit(${line});`;
 }
@@ -90,7 +90,7 @@ function compileIf(tokens: TokenStream, scope: Scope): string {
   code += compileBlock(tokens, scope);
   for (;;) {
     if (tokens.accept('elseif')) {
-      // With `else if`, this condition is evaluated only if all conditions before it were false.
+      // An `else if` evaluates its condition only if all earlier ones were false.
       code += `\n} else if (${condition(compileExpression(tokens, scope))}) {\n`;
       tokens.expect('then');
       code += compileBlock(tokens, scope);
@@ -193,7 +193,7 @@ function compileLocal(tokens: TokenStream, scope: Scope): string {
   const names = [tokens.expect('name').text];
   while (tokens.accept(',')) names.push(tokens.expect('name').text);
   const values = tokens.accept('=') ? compileList(tokens, scope) : [];
-  // The names are declared after the values are compiled. In the values, the names still mean the outer variables.
+  // The new names are declared after the values, in which the names still mean the outer variables.
   const variables = names.map((name) => scope.declare(name));
   const only = values.length === 1 ? values[0] : undefined;
   if (variables.length === 1 && only !== undefined) return `let ${variables[0]} = ${single(only)};`;
@@ -223,10 +223,7 @@ function compileCallOrAssignment(tokens: TokenStream, scope: Scope): string {
   return compileAssignments(targets, values, scope);
 }
 
-/**
- * Compiles an assignment to several variables. Tables and keys are calculated first, then all values, and only then are the values
- * assigned.
- */
+/** Compiles an assignment to several variables. Lua computes all tables and keys first, then all values, and assigns the values last. */
 function compileAssignments(targets: readonly Expression[], values: readonly Expression[], scope: Scope): string {
   const list = scope.unique('list');
   const prepared: string[] = [];

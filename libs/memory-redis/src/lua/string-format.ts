@@ -17,7 +17,7 @@ export function formatText(args: Arguments): string {
     if (++number > args.values.length) throw args.invalid(number, 'no value');
     const digits = point === undefined ? undefined : Number(precision);
     const text = padded(converted(letter, args, number, flags, digits), letter, flags, Number(width), digits);
-    // The result is a string of C, which ends at a zero byte.
+    // In C, a zero byte ends the result.
     return letter === 'c' ? (text.split('\0', 1)[0] ?? '') : text;
   });
 }
@@ -59,7 +59,7 @@ function converted(
       return quoted(args.text(number));
     case 's': {
       const text = args.text(number);
-      // C formats only the text before the first zero byte. Lua does not format a long text, but returns all of it.
+      // C formats only the text before the first zero byte. A long text is not formatted at all, so Lua returns all of it.
       if (precision === undefined && text.length >= 100) return text;
       return (text.split('\0', 1)[0] ?? '').slice(0, precision);
     }

@@ -81,7 +81,7 @@ function find(args: Arguments, withPlace: boolean): LuaResult {
   return withPlace ? [found.start + 1, found.end, ...found.captures] : capturesOf(text, found);
 }
 
-/** Returns the captures of a match. If the pattern has no captures, returns the whole match. */
+/** Returns the captures of a match, or the whole match if the pattern has none. */
 function capturesOf(text: string, match: PatternMatch): readonly LuaValue[] {
   return match.captureCount > 0 ? match.captures : [text.slice(match.start, match.end)];
 }
@@ -127,7 +127,7 @@ function replaced(text: string, match: PatternMatch, replacement: LuaValue): str
 
 function expanded(template: string, whole: string, captures: () => readonly LuaValue[], count: number): string {
   return template.replace(/%([\s\S]?)/g, (_, char: string) => {
-    // After a % at the end of the text, C reads the zero byte that ends each string.
+    // After a % at the end, C reads the zero byte that ends the text.
     if (char === '') return '\0';
     if (!/\d/.test(char)) return char;
     if (char === '0') return whole;

@@ -1,10 +1,10 @@
 /** A string or a long comment (`--[[ ]]`) that was read from a source. */
 export interface ReadText {
-  /** Content, of which each character is one byte; undefined if the token is invalid. */
+  /** Text in which each character stands for one byte; undefined if the token is invalid. */
   readonly text: string | undefined;
-  /** The token as error messages show it. */
+  /** Text by which error messages show the token. */
   readonly near: string;
-  /** Error of an invalid token: 'unfinished', or a complete message. */
+  /** Error of an invalid token: 'unfinished', or the whole message. */
   readonly problem?: string;
   /** Index of the character after the token. */
   readonly end: number;

@@ -2,7 +2,7 @@ import { listCode, single, type Expression } from './expression-code';
 import type { Scope } from './scope';
 import type { TokenStream } from './token-stream';
 
-/** A field of a table constructor: a value of the list (`item`), or JavaScript that sets a key (`pair`). */
+/** Field of a table constructor: a value of the list (`item`), or JavaScript that sets a key (`pair`). */
 type Field = { readonly item: Expression } | { readonly pair: string };
 
 /** Compiles a table constructor: {1, 2, x = 3, [y] = 4}. */
@@ -40,14 +40,13 @@ function compileField(tokens: TokenStream, scope: Scope, table: string): Field {
     return pair(key);
   }
   const item = scope.grammar.expression(tokens, scope);
-  // A call or `...` gives all its values only if it is the last field. Elsewhere it gives one value.
+  // A call or `...` gives all its values only as the last field; elsewhere only the first one.
   const isLast = tokens.current.kind === '}' || (/[,;]/.test(tokens.current.kind) && tokens.following.kind === '}');
   return { item: isLast ? item : { code: single(item) } };
 }
 
 /**
- * Returns code for a constructor that has keys. The code calculates values and sets keys in the order of the source, and sets the list at
- * the end.
+ * Returns JavaScript for a constructor with keys. Values are computed and keys set in the order of the source; the list is set at the end.
  */
 function withPairs(created: string, fields: readonly Field[], table: string, scope: Scope): string {
   const steps = [`${table} = ${created}`];

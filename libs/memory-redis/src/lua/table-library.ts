@@ -94,7 +94,7 @@ function remove(args: Arguments): LuaResult {
   return removed;
 }
 
-/** Sorts with the quicksort of Lua 5.1. `less` gets the same calls as in Lua, and an inconsistent `less` gives the same error. */
+/** Sorts with the quicksort of Lua 5.1, so that `less` gets the same calls, and an inconsistent `less` gives the same error. */
 function sort(table: LuaTable, from: number, to: number, less: Less): void {
   let [low, high] = [from, to];
   while (low < high) {

@@ -4,9 +4,9 @@ interface Node {
   readonly index: number;
   /** Key of the node; undefined if the node was never used. */
   key: LuaValue;
-  /** Value of the key; undefined if the key was removed. The node stays at its index until another key needs it. */
+  /** Value of the key; undefined if the key was removed. The node stays until another key needs it. */
   value: LuaValue;
-  /** Next node of the keys whose hash gives the same index (main position). */
+  /** Next node in the chain of keys whose hash gives the same index. */
   next: Node | undefined;
 }
 
@@ -15,8 +15,8 @@ const objectNumbers = new WeakMap<object, number>();
 const numberBytes = new DataView(new ArrayBuffer(8));
 
 /**
- * The hash part of a Lua table: all keys that are not in its array. A Map finds the node of a key quickly. A new key gets the same node as
- * in Lua 5.1, because the order of the nodes is the order of pairs().
+ * The hash part of a Lua table: all keys that are not in its array. A Map finds a key quickly. Each key gets the same node as in Lua 5.1,
+ * because pairs() returns the keys in the order of the nodes.
  */
 export class TableNodes {
   private readonly nodes: Node[];
@@ -57,7 +57,7 @@ export class TableNodes {
     return true;
   }
 
-  /** Adds a key. @returns false if no node is free */
+  /** Adds a key. @returns false if there is no free node */
   insert(key: LuaValue, value: LuaValue): boolean {
     if (this.nodes.length === 0) return false;
     let node = this.mainPosition(key);
@@ -74,7 +74,7 @@ export class TableNodes {
   }
 
   /**
-   * Resolves a collision: `taken` is where the new key belongs. If the key in `taken` belongs elsewhere, moves it to `free`.
+   * Resolves a collision at the node `taken`. If its key belongs to another node, moves that key to `free`.
    *
    * @returns the node for the new key: `taken` if it was emptied, otherwise `free`
    */
@@ -122,7 +122,7 @@ export class TableNodes {
   }
 }
 
-/** Returns the hash of a string in the Lua of Redis, which includes all bytes. The original Lua 5.1 uses at most 32 of them. */
+/** Returns the hash of a string as Redis' Lua computes it, from all bytes. The original Lua 5.1 uses at most 32 of them. */
 function hashOf(text: string): number {
   let hash = text.length;
   for (let at = text.length; at >= 1; at--) {
@@ -132,8 +132,8 @@ function hashOf(text: string): number {
 }
 
 /**
- * Returns a number for a table or function that is a key. Lua uses the address in memory. Here, objects are numbered in the order in which
- * they are first used as keys.
+ * Returns a number for a table or function that is used as a key. Lua uses the memory address; here, such objects are numbered by their
+ * first use.
  */
 function numberOf(object: object): number {
   const known = objectNumbers.get(object);

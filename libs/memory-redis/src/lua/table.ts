@@ -3,10 +3,10 @@ import { TableNodes } from './table-nodes';
 import type { AnyTable, LuaValue } from './values';
 
 /**
- * A Lua table. It has an array for the keys from 1 to the size of the array, and nodes for all other keys.
+ * A Lua table: an array for the keys from 1 on, and nodes for all other keys.
  *
- * The array and the nodes have the same sizes as in Lua 5.1, and grow at the same moments. The sizes determine the result of `#` for a list
- * with holes, and the order of pairs().
+ * Both have the same sizes as in Lua 5.1, and grow at the same moments, because this determines the result of `#` for a list with holes,
+ * and the order of pairs().
  */
 export class LuaTable implements AnyTable {
   readonly isTable = true;
@@ -22,7 +22,7 @@ export class LuaTable implements AnyTable {
     this.nodes = new TableNodes(nodeCount);
   }
 
-  /** Returns a table with the values at the keys 1, 2, 3, ... Its sizes are as if the values were set one after the other. */
+  /** Creates a table with values at the keys 1, 2, 3, ... Its sizes are as if the values had been set one by one. */
   static from(values: readonly LuaValue[]): LuaTable {
     const table = new LuaTable();
     let size = 1;
@@ -32,7 +32,7 @@ export class LuaTable implements AnyTable {
     return table;
   }
 
-  /** Length of the table as `#` returns it: an index that has a value while the next index has none, or 0. */
+  /** Length of the table as `#` returns it: an index with a value whose next index has none; 0 for an empty table. */
   get length(): number {
     const { array } = this;
     if (array.length === 0 || array[array.length - 1] !== undefined) {
@@ -45,7 +45,7 @@ export class LuaTable implements AnyTable {
     return typeof key === 'number' && this.isInArray(key) ? this.array[key - 1] : this.nodes.get(key);
   }
 
-  /** Sets the value of a key. The caller must have refused nil and NaN as keys. */
+  /** Sets the value of a key. The caller must refuse nil and NaN as keys. */
   set(key: LuaValue, value: LuaValue): void {
     if (typeof key === 'number' && this.isInArray(key)) {
       this.array[key - 1] = value;
@@ -87,7 +87,7 @@ export class LuaTable implements AnyTable {
     return key >= 1 && key <= this.array.length && Number.isInteger(key);
   }
 
-  /** Finds an index that has a value (or is 0) while the next index has none, by binary search. */
+  /** Finds an index that has a value (or is 0) and whose next index has none, by binary search. */
   private search(from: number, to: number): number {
     let [low, high] = [from, to];
     while (high - low > 1) {
@@ -107,7 +107,10 @@ export class LuaTable implements AnyTable {
     return this.search(low, high);
   }
 
-  /** Chooses new sizes and moves all values, when no node is free. The new array is the largest of which more than half is in use. */
+  /**
+   * Called when no node is free. Chooses new sizes, and moves all values. The new array is the largest one that would be more than half
+   * full.
+   */
   private rehash(added: LuaValue): void {
     const counts: number[] = [];
     let total = 1;

@@ -1,7 +1,7 @@
-/** Maximum length of the text in one call of `change`. V8 ends the process if one call of replace() finds more than 2^27 parts. */
+/** Maximum length of the text for one call of `change`. V8 ends the process if a single replace() finds more than 2^27 matches. */
 const PIECE = 2 ** 20;
 
-/** Applies `change` to a text, piece by piece. `change` must give the same result for the pieces as for the whole text. */
+/** Applies `change` to a long text piece by piece. The result for each piece must not depend on the others. */
 export function inPieces(text: string, change: (piece: string) => string): string {
   if (text.length <= PIECE) return change(text);
   let changed = '';

@@ -1,11 +1,11 @@
 import { position, raise } from './position';
 
-/** Number of loop rounds and calls between two checks of the time. */
+/** Number of loop rounds and calls after which the time is checked. */
 const STEPS = 50_000;
 
 /**
- * Maximum run time of a script. After this time, a Redis server replies BUSY to other clients, and the script continues. In this process
- * nothing else could stop the script, so it gets an error.
+ * Maximum run time of a script, ms. A Redis server lets a longer script continue, and replies BUSY to other clients. In this process
+ * nothing else could run, so the script gets an error.
  */
 export const timeLimit = { ms: 5_000 };
 
@@ -18,7 +18,7 @@ export function startTimeLimit(): void {
 }
 
 /**
- * Checks the time. Called when the steps are used up.
+ * Checks the run time of a script.
  *
  * @throws LuaError if the script has run for too long, and then again at each loop round and call
  */

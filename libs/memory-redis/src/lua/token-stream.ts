@@ -20,8 +20,7 @@ export class TokenStream {
   }
 
   /**
-   * Returns the token after the current one, as `following` does. Used where Lua itself reads one token ahead. Lua then has the wrong line
-   * for the current token: that of the next token.
+   * Does the same as `following`. Used where Lua reads one token ahead, because Lua's error messages then have the line of the next token.
    */
   lookAhead(): Token {
     this.lookedFrom = this.at;
@@ -47,13 +46,13 @@ export class TokenStream {
   next(): Token {
     const token = this.current;
     this.at++;
-    // At the end of the source, the last token stays the current one.
+    // The last token stays current at the end of the source.
     this.current = this.tokens[this.at] ?? token;
     if (this.current.kind === 'wrong') this.check();
     return token;
   }
 
-  /** Moves past the current token if it is of a kind. @returns true if it was */
+  /** Skips the current token if it is of this kind. @returns true if it was */
   accept(kind: string): boolean {
     if (!this.is(kind)) return false;
     this.next();
@@ -65,7 +64,7 @@ export class TokenStream {
     return this.next();
   }
 
-  /** Moves past the token that ends a block. @param opened the token that began the block @param line line of this token */
+  /** Skips the token that ends a block. @param opened token that began the block @param line line of that token */
   expectEnd(kind: string, opened: string, line: number): void {
     if (this.accept(kind)) return;
     const at = line === this.current.line ? '' : ` (to close '${opened}' at line ${line})`;
@@ -74,15 +73,14 @@ export class TokenStream {
 
   wrong(text: string): LuaError {
     const { line, near, kind } = this.current;
-    // For Lua, a zero byte in the source is not a token, so the message has none.
+    // A zero byte in the source is not a token for Lua, so the message shows none.
     if (kind === '\0') return new LuaError(`user_script:${line}: ${text}`);
-    // In C, the text of the message ends at a zero byte.
+    // In C, a zero byte ends the text of the message.
     return new LuaError(`user_script:${line}: ${text} near '${near.split('\0', 1)[0]}'`);
   }
 
   /**
-   * Returns true if the current token is of a kind. The keyword `end` and the end of the source have the same kind, but only the keyword
-   * counts.
+   * Returns true if the current token is of this kind. The end of the source has the same kind as the keyword `end`, but does not count.
    */
   private is(kind: string): boolean {
     return this.current.kind === kind && !(kind === 'end' && this.atEnd);

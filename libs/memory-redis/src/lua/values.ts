@@ -3,12 +3,12 @@ export interface AnyTable {
   readonly isTable: true;
 }
 
-/** The value of cjson.null: a null pointer of C (light userdata). */
+/** Value of cjson.null, which is a null pointer of C (light userdata). */
 export const NULL_POINTER = { isPointer: true } as const;
 
-/** A Lua value. nil is undefined. Each character of a string is one byte. A list of several values is an array. */
+/** A Lua value. nil is undefined. In a string, each character stands for one byte. Several values are an array. */
 export type LuaValue = undefined | boolean | number | string | AnyTable | typeof NULL_POINTER | LuaFunction;
-/** The result of a Lua function: a single value as it is; no value or several values as an array. */
+/** Result of a Lua function: one value as it is; none or several as an array. */
 export type LuaResult = LuaValue | readonly LuaValue[];
 export type LuaFunction = (...args: LuaValue[]) => LuaResult;
 
@@ -19,13 +19,13 @@ export class LuaError extends Error {
   /** Line of the script that raised the error; 0 if unknown. */
   line = 0;
 
-  /** @param value the value that pcall() returns. A string already begins with its position */
+  /** @param value the value that pcall() returns. If it is a string, it has its position already */
   constructor(readonly value: LuaValue) {
     super(typeof value === 'string' ? value : 'an error object of Lua');
   }
 }
 
-/** Returns the first value of a result; undefined if the result is an empty list. */
+/** Returns the first value of a result; undefined if there is none. */
 export function first(result: LuaResult): LuaValue {
   return isSeveral(result) ? result[0] : result;
 }

@@ -37,7 +37,7 @@ export function createRedisLibrary(call: CallCommand): LuaTable {
       error_reply: (args) => {
         const text = onlyText(args);
         if (text === undefined) return tableOf('err', 'ERR wrong number or type of arguments');
-        // Text without a space is a message without an error code, so it gets the code ERR.
+        // A text without a space has no error code, so it gets the code ERR.
         if (text.startsWith('-')) return tableOf('err', text.slice(1));
         return tableOf('err', text.includes(' ') ? text : `ERR ${text}`);
       },
@@ -102,7 +102,7 @@ function onlyText(args: Arguments): string | undefined {
   return args.values.length === 1 && typeof text === 'string' ? text : undefined;
 }
 
-/** Implements redis.acl_check_cmd(). MemoryRedis has no ACL, so only the name and the number of arguments are checked. */
+/** Implements redis.acl_check_cmd(). MemoryRedis has no ACL, so only the command's name and number of arguments are checked. */
 function checkCommand(args: Arguments): LuaResult {
   const words = args.values.map(wordOf);
   if (words.length === 0) {

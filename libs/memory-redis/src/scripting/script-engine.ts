@@ -20,19 +20,17 @@ interface Script {
   readonly readOnly: boolean;
 }
 
-/** The loaded scripts of a server by their SHA1, as saved in a snapshot. */
+/** Scripts of a server by their SHA1, as a snapshot has them. */
 export type LoadedScripts = ReadonlyMap<string, unknown>;
 
-/**
- * Cache of compiled scripts by their SHA1, shared by all servers of this process. Tests often create many servers with the same scripts.
- */
+/** Compiled scripts by their SHA1, for all servers of this process. Tests often create many servers with the same scripts. */
 const compiledScripts = new Map<string, Script>();
 const MOST_COMPILED = 1_000;
 
 /** Loads and runs the scripts of a server. */
 export class ScriptEngine {
   private scripts = new Map<string, Script>();
-  /** True if a snapshot may refer to `scripts`. The map is then copied before it is changed. */
+  /** True if a snapshot may need the map `scripts`, which must then be copied before a change. */
   private areShared = false;
   private readonly runtime: LuaRuntime;
   private readonly session = new Session(

@@ -1,6 +1,6 @@
 import { lowerBound, type StreamId } from './stream-id';
 
-/** A pending entry: it was delivered to a consumer, which has not acknowledged it (XACK). */
+/** A pending entry: a consumer has received it, but has not acknowledged it with XACK. */
 export interface PendingEntry {
   readonly id: StreamId;
   readonly consumer: Consumer;
@@ -21,7 +21,7 @@ export class ConsumerGroup {
   private pending: PendingEntry[] = [];
 
   /**
-   * @param lastId the last id that was delivered to the group
+   * @param lastId id of the last entry that was delivered to the group
    * @param entriesRead number of entries that the group has read; undefined if it is not known
    */
   constructor(

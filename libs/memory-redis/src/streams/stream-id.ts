@@ -50,12 +50,12 @@ export function parseIdOrEnd(text: string): StreamId {
   return text === '-' ? LOWEST_ID : text === '+' ? HIGHEST_ID : parseId(text);
 }
 
-/** Parses the start or the end of a range: an id, `-` or `+`. An id after `(` is not part of the range itself. @throws RedisError */
+/** Parses the start or the end of a range: an id, `-` or `+`. After `(`, the id itself does not belong to the range. @throws RedisError */
 export function parseBound(text: string, isStart: boolean): StreamId {
   if (text === '-') return LOWEST_ID;
   if (text === '+') return HIGHEST_ID;
   const isExclusive = text.startsWith('(') && text.length > 1;
-  // The end of a range without a sequence number includes all ids of that millisecond.
+  // The end of a range without a sequence number includes all ids of its millisecond.
   const id = parseId(isExclusive ? text.slice(1) : text, isStart ? 0n : LOW);
   if (!isExclusive) return id;
   if (isStart) return id === HIGHEST_ID ? refuse('ERR invalid start ID for the interval') : id + 1n;

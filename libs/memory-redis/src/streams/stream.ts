@@ -12,7 +12,7 @@ export class Stream {
   readonly type = 'stream';
   entries: StreamEntry[] = [];
   lastId: StreamId = LOWEST_ID;
-  /** The highest id that XDEL has deleted. Trimmed entries do not count. */
+  /** Highest id that XDEL has deleted. Trimmed entries do not count. */
   maxDeletedId: StreamId = LOWEST_ID;
   entriesAdded = 0n;
   readonly groups = new Map<string, ConsumerGroup>();
@@ -72,12 +72,12 @@ export class Stream {
     return this.entries.splice(0, count).length;
   }
 
-  /** Returns true if XDEL may have deleted an entry with this id or a higher one. Trimming does not count. */
+  /** Returns true if XDEL may have deleted this entry or a later one. Trimming does not count. */
   hasTombstones(id: StreamId): boolean {
     return this.entries.length > 0 && this.firstId <= this.maxDeletedId && id <= this.maxDeletedId;
   }
 
-  /** Returns the number of entries that were ever added up to and including an id; undefined if it is not known. */
+  /** Returns how many entries were ever added, up to this id; undefined if unknown. */
   entriesReadAt(id: StreamId): bigint | undefined {
     if (this.entriesAdded === 0n) return 0n;
     if (id === this.lastId || (this.entries.length === 0 && id < this.lastId)) return this.entriesAdded;
@@ -88,7 +88,7 @@ export class Stream {
     return id === this.firstId ? removed + 1n : undefined;
   }
 
-  /** Returns the lag of a group: the number of entries that it has not read yet; undefined if it is not known. */
+  /** Returns how many entries a group has not read yet; undefined if unknown. */
   lagOf(group: ConsumerGroup): bigint | undefined {
     if (this.entriesAdded === 0n) return 0n;
     const isKnown = group.entriesRead !== undefined && !this.hasTombstones(group.lastId);
