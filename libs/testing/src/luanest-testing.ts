@@ -30,9 +30,9 @@ import type { LuanestTestingModuleOptions } from './testing.options';
  * example if the test itself releases a lock. These events are in the records of all apps of the process.
  */
 export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
-  /** Faults of Redis that happen when the test asks for them. */
+  /** Simulates faults of Redis. */
   readonly faults: Faults;
-  /** Connects the ScriptRegistries of the app to in-memory servers. LuanestTestingModule uses it. */
+  /** In-memory servers of the app's ScriptRegistries. For LuanestTestingModule only. */
   readonly registries: Registries;
   private readonly use: ClockUse;
   private readonly records = new Records();
@@ -125,7 +125,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
 
   /**
    * Empties all records except `locks.held`. Drops the faults of `faults.nextCall` that have not happened, and logs a warning for each.
-   * Does not delete keys in Redis: to reset them, restore a snapshot of `redis`. Does not end `faults.redisDown()`.
+   * Keys in Redis stay; restore a snapshot of `redis` to reset them. `faults.redisDown()` stays in force.
    */
   clear(): void {
     this.records.clear();
@@ -196,7 +196,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return this.drivers.drain();
   }
 
-  /** Begins to record events and calls of the services. Nest calls it. */
+  /** Begins to record events and calls of the services. Nest calls this method. */
   onModuleInit(): void {
     this.isRunning = true;
     this.use.begin();
@@ -210,14 +210,14 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     if (packets) this.records.packets.watch(packets, this.services.find('RedPacketPayouts'));
   }
 
-  /** Connects the jobs of `@nestjs/schedule` to the test clock. Nest calls it. */
+  /** Makes the jobs of `@nestjs/schedule` run by the test clock. Nest calls this method. */
   onApplicationBootstrap(): void {
     this.use.run();
-    // ScheduleModule may create its timers after this hook, but in the same turn of the event loop.
+    // ScheduleModule may create its timers after this hook, in the same turn of the event loop.
     nextTurn(() => this.scheduleJobs());
   }
 
-  /** Stops recording. Uninstalls the clock if no other open app uses it. Nest calls it. */
+  /** Stops recording, and uninstalls the clock if no other open app uses it. Nest calls this method. */
   onApplicationShutdown(): void {
     this.isRunning = false;
     this.records.stop();

@@ -1,12 +1,12 @@
 import { TestClock } from './test-clock';
 
-/** Counts of the apps that use a clock. */
+/** Numbers of the apps that use a clock. */
 interface Users {
   /** True if an app has installed the clock; false if the test has. */
   byApp: boolean;
-  /** Number of apps whose `init()` has begun, and that have not closed. */
+  /** Number of apps that have begun `init()` and are not closed. */
   begun: number;
-  /** Number of apps that have started, and that have not closed. */
+  /** Number of apps that have started and are not closed. */
   running: number;
 }
 
@@ -18,7 +18,7 @@ function usersOf(clock: TestClock): Users {
   return users;
 }
 
-/** Use of a clock by one app. Installs the clock in this process. Uninstalls it when the last app that uses it closes. */
+/** Use of a clock by one app. The clock is installed in this process until the last app that uses it closes. */
 export class ClockUse {
   readonly clock: TestClock;
   private readonly users: Users;
@@ -33,16 +33,16 @@ export class ClockUse {
     this.install();
   }
 
-  /** Must be called when `init()` of the app begins. @throws Error if another clock is installed now */
+  /** Call it when `init()` of the app begins. @throws Error if another clock is installed now */
   begin(): void {
-    // After this app was created, another app may have closed and uninstalled the clock.
+    // Another app may have uninstalled the clock since this app was created.
     this.install();
     if (this.state !== 'made') return;
     this.state = 'begun';
     this.users.begun += 1;
   }
 
-  /** Must be called when the app has started. @throws Error if another clock is installed now */
+  /** Call it when the app has started. @throws Error if another clock is installed now */
   run(): void {
     this.install();
     if (this.state !== 'begun') return;
@@ -64,8 +64,8 @@ export class ClockUse {
 }
 
 /**
- * Returns true if a clock belongs to an app whose start failed. Nest does not close such an app, so its timers would fire in the next test.
- * An app that was created but not initialised has no timers, so the next app can share the clock of that app.
+ * Returns true if a clock belongs to an app whose start has failed. Nest does not close such an app, so its timers would fire in the next
+ * test. An app that was created but not initialised has no timers, so another app can share its clock.
  */
 function isAbandoned(clock: TestClock, wanted: TestClock | undefined): boolean {
   const { byApp, begun, running } = usersOf(clock);

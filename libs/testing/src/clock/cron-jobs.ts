@@ -1,7 +1,6 @@
 import { time, type Timer } from '../../../internal/src';
 import { ofJob } from './test-timers';
 
-/** The part of the class CronJob of the package `cron` that this file uses. */
 export interface CronJob {
   readonly cronTime: {
     getNextDateFrom(start: Date, zone?: string): { toMillis(): number };
@@ -20,7 +19,7 @@ export interface CronJob {
   fireOnTick(): unknown;
 }
 
-/** Makes a cron job use the installed TestClock instead of real time. A job that was created with a date in the past never runs. */
+/** Makes a cron job run by the installed TestClock instead of real time. A job with a date in the past never runs. */
 export function adoptCron(job: CronJob): void {
   const wasActive = job.isActive;
   const stopReal = job.stop.bind(job);
@@ -38,10 +37,10 @@ export function adoptCron(job: CronJob): void {
     };
     timer = ofJob(time.setTimer(fire, at - now));
   };
-  // stopReal() is not used here, because it calls `onComplete` of the job.
+  // stopReal() would call `onComplete` of the job.
   clearTimeout(job._timeout);
   Object.defineProperties(job, {
-    // The getter `isActive` and the method `setTime` read this field. Methods of the class write it, so it needs a setter.
+    // `isActive` and `setTime` of the job read this field. The job also writes it, so it needs a setter.
     _isActive: { get: () => timer !== undefined, set: () => undefined, configurable: true },
     start: { value: start, configurable: true },
     stop: {
@@ -59,12 +58,12 @@ export function adoptCron(job: CronJob): void {
 /** Returns when a job runs next, ms since 1970; undefined if it never runs again. */
 function nextRun({ cronTime }: CronJob, now: number): number | undefined {
   if (!cronTime.realDate) return cronTime.getNextDateFrom(new Date(now), zoneOf(cronTime)).toMillis();
-  // `source` is a Date, or a DateTime of luxon.
+  // `source` is a Date, or a DateTime of the package luxon.
   const at = Number(cronTime.source);
   return at < now ? undefined : at;
 }
 
-/** Returns the time zone of a job, as luxon names it. `utcOffset` is in minutes. */
+/** Returns the time zone of a job in the form of the package luxon. `utcOffset` is in minutes. */
 function zoneOf({ timeZone, utcOffset }: CronJob['cronTime']): string | undefined {
   if (utcOffset === undefined) return timeZone;
   const minutes = Math.abs(Number(utcOffset));

@@ -11,7 +11,6 @@ interface TimedMethod {
   ref: NodeJS.Timeout;
 }
 
-/** The part of the SchedulerRegistry of `@nestjs/schedule` that this file uses. */
 interface Jobs {
   getCronJobs(): Map<string, CronJob>;
   doesExist(kind: 'interval' | 'timeout', name: string): boolean;
@@ -19,20 +18,18 @@ interface Jobs {
   getTimeout(name: string): unknown;
 }
 
-/** The part of the SchedulerOrchestrator of `@nestjs/schedule` that this file uses. Each `ScheduleModule.forRoot()` has one. */
 interface Orchestrator {
   readonly schedulerRegistry: Jobs;
   readonly intervals: Readonly<Record<string, TimedMethod>>;
   readonly timeouts: Readonly<Record<string, TimedMethod>>;
 }
 
-/** Jobs and methods that use the TestClock already. */
+/** Jobs and methods that run by the TestClock already. */
 const adopted = new WeakSet<object>();
 
 /**
- * Makes the jobs of `@Cron`, `@Interval` and `@Timeout` of an app use the installed TestClock instead of real time. Call it after
- * `app.init()`, and again after you have added cron jobs. It does not change jobs that use the TestClock already. Other timers of
- * SchedulerRegistry, and the option `initialDelay`, use real time.
+ * Makes the methods with `@Cron`, `@Interval` and `@Timeout` of an app run by the installed TestClock instead of real time. Call it after
+ * `app.init()`, and again after you have added cron jobs. Other timers of SchedulerRegistry, and the option `initialDelay`, use real time.
  *
  * If one jump of the clock passes several scheduled times of a cron job, the job runs once.
  */
@@ -56,13 +53,13 @@ function once(found: object, adopt: () => void): void {
   adopted.add(found);
 }
 
-/** Returns true if the scheduler has started the interval or timeout, and the app has not deleted it or closed. */
+/** Returns true if an interval or timeout is running: the scheduler has started it, and the app has not deleted it or closed. */
 function isKept(jobs: Jobs, kind: 'interval' | 'timeout', name: string, { ref }: TimedMethod): boolean {
   if (!jobs.doesExist(kind, name)) return false;
   return (kind === 'interval' ? jobs.getInterval(name) : jobs.getTimeout(name)) === ref;
 }
 
-// `@nestjs/schedule` does not export the class SchedulerOrchestrator, and a minifier may rename it. So its methods identify it.
+// `@nestjs/schedule` does not export this class, and a minifier may rename it, so it is recognised by its methods.
 function orchestratorsOf(modules: ModulesContainer): Orchestrator[] {
   const methods = ['mountCron', 'mountIntervals', 'mountTimeouts'];
   const found = [...modules.values()].flatMap(({ providers }) => [...providers.values()]);

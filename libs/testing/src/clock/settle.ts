@@ -1,20 +1,20 @@
 import * as timers from 'node:timers';
 
-// Saved when this file loads, because fake timers of a test may replace the functions later.
+// The fake timers of a test may replace these functions later, so the real ones are saved when this file is loaded.
 const { setImmediate: immediately, setTimeout: setRealTimeout } = timers;
 const resources = process.getActiveResourcesInfo.bind(process);
 
-/** After this number of turns of the event loop in a row without a pending `setImmediate`, the process has settled. */
+/** The process counts as settled after this number of turns of the event loop in a row without a pending `setImmediate`. */
 const QUIET_TURNS = 2;
 /** Maximum number of turns of the event loop to wait. */
 const MOST_TURNS = 100_000;
 
-/** Number of calls of `settled` that have not ended. Each call has a pending `setImmediate`, which the other calls must not wait for. */
+/** Number of running calls of `settled`. Each of them has a pending `setImmediate`, for which the others must not wait. */
 let settling = 0;
 
 /**
- * Waits until this process has nothing left to do, except work that waits for a timer, a socket or a file. To know this, looks for pending
- * `setImmediate` callbacks: the in-memory Redis runs each command in one, and luanest uses them to wait for the end of a turn.
+ * Waits until this process has nothing to do, except for code that waits for a timer, a socket or a file. It counts pending `setImmediate`
+ * callbacks, in which the in-memory Redis runs commands, and by which luanest waits for the end of a turn.
  *
  * @throws Error if the process does not settle within 100,000 turns of the event loop
  */

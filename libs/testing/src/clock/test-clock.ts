@@ -7,14 +7,14 @@ import { TestTimer, TestTimers } from './test-timers';
 /** Default start of a TestClock, ms since 1970: 2026-01-01T00:00:00Z, a Thursday. */
 export const TEST_CLOCK_START_MS = Date.UTC(2026, 0, 1);
 
-// Saved when this file loads, because fake timers of a test may replace the functions later.
+// The fake timers of a test may replace this function later, so the real one is saved when this file is loaded.
 const { setImmediate: immediately } = timers;
 const realMs = performance.now.bind(performance);
 
-/** Shortest step of `run`, ms. A step is shorter only if a job is due sooner. */
+/** `run` moves the time in steps of at least this length, ms. A step is shorter only if a scheduled job is due sooner. */
 const LEAST_STEP_MS = 60_000;
 
-/** Maximum number of jumps of `until`. */
+/** `until` moves the time at most this often. */
 const MOST_JUMPS = 10_000;
 
 /** Options of a TestClock. */
@@ -34,10 +34,10 @@ export class TestClock implements Clock {
   private static current: TestClock | undefined;
   private readonly timers = new TestTimers();
   private wallMs: number;
-  // Rounded to an integer, so that sums of times are exact.
+  // Rounded, because sums of integers are exact.
   private elapsedMs = Math.ceil(realMs());
   private restoreTime: (() => void) | undefined;
-  /** The last call of `advance`, `set` or `until`. */
+  /** Promise of the last call of `advance`, `set` or `until`. */
   private moving: Promise<void> = Promise.resolve();
   private firing = false;
 
@@ -56,10 +56,10 @@ export class TestClock implements Clock {
     return this.wallMs;
   }
 
-  /** A key of a MemoryRedis is gone after exactly its TTL. In a Redis server, it lives up to 1 ms longer. */
+  /** True: a key of a MemoryRedis is gone after exactly its TTL. In a Redis server, it lives up to 1 ms longer. */
   readonly exactTtl = true;
 
-  /** Time of this clock, us since 1970: the time of a MemoryRedis. */
+  /** Time of this clock, us since 1970, for a MemoryRedis. */
   nowUs(): number {
     return this.wallMs * 1_000;
   }
@@ -83,7 +83,7 @@ export class TestClock implements Clock {
     return this;
   }
 
-  /** Makes the modules use real time again, and drops all timers of this clock. Close the app before the call. May be called twice. */
+  /** Makes the modules of luanest use real time again, and drops all timers of this clock. Close the app first. May be called twice. */
   uninstall(): void {
     this.timers.clearAll();
     if (TestClock.current !== this) return;
@@ -93,8 +93,8 @@ export class TestClock implements Clock {
 
   /**
    * Moves the time forward in one jump, as if the process had been paused for `ms`. First waits until the process has settled (see
-   * `settle`). Then the time of Redis and of the modules jumps, and each timer that is due fires once, in the order of their due times.
-   * Returns when the process has settled again and no timer is due.
+   * `settle`). Then the time jumps, for Redis and for luanest, and each timer that is due fires once, in order. Returns when the process
+   * has settled again and no timer is due.
    *
    * A lease that ends within `ms` is lost, as after a real pause, because no renewal could run. To let renewals run, advance in smaller
    * steps.
@@ -112,8 +112,8 @@ export class TestClock implements Clock {
 
   /**
    * Moves the time forward step by step, as if the process ran normally for `ms`. The clock jumps from timer to timer, and after each jump
-   * the process settles. Jobs of `@nestjs/schedule` run at each of their times. Other timers fire up to a minute late. So workers, which
-   * look for work all the time, do not make the call slow. To run a day takes a few seconds with workers, and almost no time without.
+   * the process settles. Jobs of `@nestjs/schedule` run at each of their times. Other timers fire up to a minute late, because workers set
+   * many of them. A day takes a few seconds with workers, and almost no time without.
    *
    * A lease of less than a minute that is held during the call may be lost, as in `advance`.
    *
@@ -134,8 +134,8 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Sets the time. A later time has the effect of `advance`. An earlier time sets back only the wall clock, as if somebody had set back the
-   * clocks of the machines: keys with a TTL live longer, but timers are due as before.
+   * Sets the time. A later time has the effect of `advance`. An earlier time sets back only the time of day, as if the clocks of the
+   * machines were set back: keys with a TTL live longer, but timers are due as before.
    *
    * @param atMs ms since 1970, integer from 0 to 2^53 - 1
    * @throws RangeError if `atMs` is not such a number; the error of a timer or of `settle`
@@ -202,7 +202,7 @@ export class TestClock implements Clock {
     while (await this.timers.fire(this.elapsedMs));
   }
 
-  /** Returns the time source for luanest. @param real source of real time, which this clock replaces */
+  /** Returns the time source by which luanest uses this clock. @param real source of real time that is replaced */
   private source(real: TimeSource): TimeSource {
     const start = (callback: () => void, ms: number, everyMs?: number): Timer => {
       const timer = this.timers.add(callback, this.elapsedMs + Math.max(0, ms), everyMs);
@@ -223,7 +223,7 @@ export class TestClock implements Clock {
     };
   }
 
-  /** Fires timers that were already due when they were set. */
+  /** Fires timers that were due already when they were set. */
   private fireSoon(): void {
     if (this.firing) return;
     this.firing = true;

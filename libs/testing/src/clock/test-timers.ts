@@ -2,17 +2,17 @@ import { AsyncResource } from 'node:async_hooks';
 import * as timers from 'node:timers';
 import type { Timer } from '../../../internal/src';
 
-// Saved when this file loads, because fake timers of a test may replace the functions later.
+// The fake timers of a test may replace these functions later, so the real ones are saved when this file is loaded.
 const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = timers;
 
-/** Number of microtasks in a row that code may run after a timer, before the next timer fires. */
+/** After a timer, code may run for this number of microtasks in a row before the next timer fires. */
 const STEPS = 100;
 
 /** A timer of a TestClock. */
 export class TestTimer implements Timer {
-  /** True for a job of `@nestjs/schedule`: `TestClock.run` stops at each time of the job. */
+  /** True for a job of `@nestjs/schedule`. `TestClock.run` stops at each of its times. */
   isJob = false;
-  /** Timer of Node that also fires this timer after some real time; undefined if there is none. */
+  /** Timer of Node that fires this timer after some real time; undefined if there is none. */
   real: NodeJS.Timeout | undefined;
 
   constructor(
@@ -21,7 +21,7 @@ export class TestTimer implements Timer {
     public dueAt: number,
     /** Time between two calls of a repeating timer, ms. */
     readonly everyMs: number | undefined,
-    /** Sequence number: of timers that are due at the same time, the lower number fires first. */
+    /** Number by which timers that are due at the same time are ordered. */
     readonly order: number,
   ) {}
 
@@ -46,14 +46,14 @@ export class TestTimers {
     return this.waiting.size;
   }
 
-  /** When the next timer is due; Infinity without a timer. */
+  /** When the next timer is due; Infinity if there is none. */
   get nextDueAt(): number {
     let next = Infinity;
     for (const { dueAt } of this.waiting) next = Math.min(next, dueAt);
     return next;
   }
 
-  /** When the next job is due; Infinity without a job. */
+  /** When the next job is due; Infinity if there is none. */
   get nextJobAt(): number {
     let next = Infinity;
     for (const { dueAt, isJob } of this.waiting) if (isJob) next = Math.min(next, dueAt);
@@ -61,8 +61,8 @@ export class TestTimers {
   }
 
   add(callback: () => void, dueAt: number, everyMs?: number): TestTimer {
-    // Times of the clock are integers, so a timer of 0.3 ms is due after 1 ms.
-    // Like a timer of Node, the callback keeps its context of AsyncLocalStorage.
+    // A timer of 0.3 ms is due after 1 ms, because times of the clock are integers. Like a timer of Node, it keeps its AsyncLocalStorage
+    // context.
     const timer = new TestTimer(AsyncResource.bind(callback), Math.ceil(dueAt), everyMs, this.count++);
     this.waiting.add(timer);
     return timer;
@@ -89,7 +89,7 @@ export class TestTimers {
     const due = [...this.waiting].filter(({ dueAt }) => dueAt <= now);
     due.sort((one, other) => one.dueAt - other.dueAt || one.order - other.order);
     for (const timer of due) {
-      // The callback of an earlier timer may have cleared this timer.
+      // An earlier timer may have cleared this one.
       if (!this.waiting.has(timer)) continue;
       if (timer.everyMs === undefined) this.clear(timer);
       else timer.dueAt = Math.ceil(now + Math.max(1, timer.everyMs));
@@ -101,8 +101,8 @@ export class TestTimers {
 }
 
 /**
- * Runs pending microtasks before the next timer fires, as Node does: code that waited for a promise of the timer continues. Does not use
- * `process.nextTick`, because fake timers replace it, or `setImmediate`, because the in-memory Redis would reply meanwhile.
+ * Lets code that waited for a timer's promise continue before the next timer fires, as in Node. `process.nextTick` cannot be used, because
+ * fake timers replace it; nor can `setImmediate`, because the in-memory Redis would reply meanwhile.
  */
 async function resolvedCode(): Promise<void> {
   for (let step = 0; step < STEPS; step++) await Promise.resolve();

@@ -1,17 +1,17 @@
 import { INSPECT } from '../../../internal/src';
 import type { AppServices } from '../harness/app-services';
 
-/** Scripts that are registered in the ScriptRegistries of an app. */
+/** Scripts of all ScriptRegistries of an app. */
 export class AppScripts {
   constructor(private readonly services: AppServices) {}
 
-  /** Returns the names of the scripts that are registered, sorted. */
+  /** Returns the names of the scripts, sorted. */
   names(): string[] {
     const names = this.services.registries.flatMap((one) => one[INSPECT]().map(({ name }) => name));
     return [...new Set(names)].sort();
   }
 
-  /** Returns true if a command runs this script. @param head first argument of EVALSHA or EVAL: the hash or the text of a script */
+  /** Returns true if a command runs this script. @param head first argument of the EVALSHA or EVAL: hash or text of a script */
   isCallOf(registry: string, script: string, head: unknown): boolean {
     const scripts = this.services.registries.flatMap((one) => (one.name === registry ? one[INSPECT]() : []));
     return scripts.some(

@@ -2,7 +2,7 @@ import { CommandFailure, type RedisConnection } from '../../../script-registry/s
 import { Checks, type KnownOptions } from '../../../internal/src';
 import type { AppScripts } from './app-scripts';
 
-/** Ways in which a call fails. See `Faults.nextCall`. */
+/** Way in which a call fails, see `Faults.nextCall`. */
 export type Fault = 'not-sent' | 'unknown' | 'refused';
 
 /** Options of `Faults.nextCall`. */
@@ -22,7 +22,7 @@ const REFUSAL = "OOM command not allowed when used memory > 'maxmemory'.";
 const KNOWN: KnownOptions<FaultOptions> = { script: true, runs: true };
 const checks = new Checks('LuanestTesting.faults.nextCall');
 
-/** Faults that the test has requested with `nextCall`, and that have not happened yet. */
+/** Faults that the test has requested with `nextCall`, until they happen. */
 export class ArmedFaults {
   private armed: Armed[] = [];
 
@@ -46,7 +46,7 @@ export class ArmedFaults {
     this.armed = [];
   }
 
-  /** Drops the faults. @returns the calls of `nextCall` that requested them, as text */
+  /** Drops the faults that have not happened. @returns the calls of `nextCall` that requested them, as text */
   takeLeft(): string[] {
     return this.armed.splice(0).map(({ fault, ...options }) => {
       const given = Object.keys(options).length === 0 ? '' : `, ${JSON.stringify(options)}`;
@@ -54,7 +54,7 @@ export class ArmedFaults {
     });
   }
 
-  /** Changes a connection, so that its commands fail as the faults require. */
+  /** Makes the commands of a connection fail as the test has requested. */
   inject(registry: string, connection: RedisConnection): void {
     for (const node of connection.nodes()) {
       const run = node.run.bind(node);
@@ -66,7 +66,7 @@ export class ArmedFaults {
         else fail();
       };
     }
-    // Calls with `replicas` use a dedicated connection, so these connections are changed too.
+    // Calls that wait for replicas use a dedicated connection, which must fail, too.
     const dedicated = connection.dedicated.bind(connection);
     connection.dedicated = async (node) => {
       const own = await dedicated(node);
@@ -90,7 +90,6 @@ export class ArmedFaults {
   }
 }
 
-/** Returns true if the script runs before its reply is lost. */
 function runsFirst({ fault, runs = true }: Armed): boolean {
   return fault === 'unknown' && runs;
 }

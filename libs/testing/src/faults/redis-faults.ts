@@ -30,8 +30,8 @@ export class Faults {
   }
 
   /**
-   * Takes a lock from its holder, as `LockService.forceUnlock` does: the signal of the lock fires, and `withLock` throws LostError. To end
-   * a lease of another lib, advance the clock.
+   * Takes a lock from its holder, as `LockService.forceUnlock` does: the AbortSignal of the lock is aborted, and `withLock` throws
+   * LostError. To end a lease of another lib, advance the clock.
    *
    * @param name name of the lock
    * @returns true if the lock was held
@@ -48,7 +48,7 @@ export class Faults {
    */
   async redisDown(): Promise<void> {
     this.registries.stop();
-    // Waits one turn of the event loop, so that the clients notice that their connections have closed.
+    // The clients notice in the next turn of the event loop that their connections have closed.
     await new Promise<void>((resolve) => void nextTurn(resolve));
   }
 

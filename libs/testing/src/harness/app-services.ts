@@ -34,7 +34,7 @@ const LIBS: { readonly [L in Lib]: () => abstract new (...parts: never[]) => Ser
 const isPayouts = (lib: Lib): boolean => lib === 'RedPacketPayouts';
 const moduleOf = (lib: Lib): string => (isPayouts(lib) ? 'RedPacketModule' : `${lib}Module`);
 
-/** Finds the services of luanest in the app. Does not load libs that the app does not use. */
+/** Finds the services of luanest in the app. A lib that the app does not use must not be loaded for this. */
 export class AppServices {
   constructor(readonly modules: ModulesContainer) {}
 
@@ -44,7 +44,7 @@ export class AppServices {
     return [...new Set(wrappers.flatMap(({ instance }) => (instance instanceof ScriptRegistry ? [instance] : [])))];
   }
 
-  /** Returns a service; undefined if the app does not import the module, has not created the service yet, or uses a mock of the service. */
+  /** Returns a service; undefined if the app does not have it, has not created it yet, or uses a mock. */
   find<L extends Lib>(lib: L): Services[L] | undefined {
     const moduleName = moduleOf(lib);
     for (const { metatype, providers } of this.modules.values()) {
@@ -56,7 +56,7 @@ export class AppServices {
     return undefined;
   }
 
-  /** Returns a service. @param caller first words of the error @throws SetupError if the app has no such service */
+  /** Returns a service. @param caller beginning of the error @throws SetupError if the app does not have the service */
   get<L extends Lib>(lib: L, caller: string): Services[L] {
     const service = this.find(lib);
     if (service) return service;

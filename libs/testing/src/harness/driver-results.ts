@@ -1,25 +1,28 @@
 import type { JobRecord } from 'luanest/scheduled-lock';
 
-/** How one attempt of a task ended, as `runTask` returns it. */
+/** Result of one attempt to run a task, from `runTask`. */
 export interface TaskOutcome {
   readonly id: string;
   /**
-   * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task is a dead letter. `lost`: during the attempt, the
-   * task was cancelled or replaced, or the worker lost the task, for example because the lease ended. `released`: the app is shutting
-   * down. `unknown`: the app has no handler for the task.
+   * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task is a dead letter. `lost`: the task was cancelled or
+   * replaced during the attempt, or the worker has lost it, for example because the lease ended. `released`: the app is shutting down.
+   * `unknown`: the app has no handler for the task.
    */
   readonly status: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
   /** Result of the handler after JSON.stringify and JSON.parse; undefined if there is no result, or if the result was not kept. */
   readonly result: unknown;
   /** Error of a failed attempt, such as that of the handler; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error: unknown;
-  /** Text that Redis keeps with the task: the last error, the reason of `deadLetter`, or why the result was not kept; otherwise ''. */
+  /**
+   * Text that Redis keeps with the task: the last error, the reason of `deadLetter`, or the reason why the result was not kept; otherwise
+   * ''.
+   */
   readonly reason: string;
   /** Pause before the next attempt, ms; undefined unless the status is `retried`. */
   readonly delayMs: number | undefined;
 }
 
-/** How one group handled a message, as `deliver` returns it. */
+/** Result of one group for a message, from `deliver`. */
 export interface MessageOutcome {
   readonly group: string;
   /**
@@ -29,13 +32,15 @@ export interface MessageOutcome {
   readonly status: 'handled' | 'retried' | 'dead' | 'lost';
   /** Error of a failed attempt, such as that of the handler; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error: unknown;
-  /** `dead`: text that is kept with the dead letter, such as the reason of `deadLetter`. `lost`: why the message was lost. Otherwise ''. */
+  /**
+   * `dead`: text that Redis keeps with the dead letter, such as the reason of `deadLetter`. `lost`: why the message was lost. Otherwise ''.
+   */
   readonly reason: string;
   /** Pause before the next attempt, ms; undefined unless the status is `retried`. */
   readonly delayMs: number | undefined;
 }
 
-/** How a run of a job ended, as `tick` returns it. */
+/** Result of a run of a job, from `tick`. */
 export interface TickOutcome {
   /**
    * Status as in the history of the job, such as `ran` or `skipped-held`. `failed`: the job or the call to Redis threw. `closed`: the app

@@ -15,12 +15,12 @@ import type { PacketRecords, PayoutOutcome } from './packet-records';
 
 /** How long Redis keeps the result of a task, ms, so that `runTask` can read the result. */
 const KEEP_RESULT_MS = 60_000;
-/** How long `drain` waits for handlers, ms of real time. */
+/** `drain` waits at most this long for handlers, ms of real time. */
 const DRAIN_MS = 5_000;
 
 const nameOf = (given: string | { readonly name: string }): string => (typeof given === 'string' ? given : given.name);
 
-/** Makes the app do work now, with the same code as in production. */
+/** Makes the app do work now, with the code that also runs in production. */
 export class Drivers {
   private lastId = 0;
 
@@ -83,7 +83,7 @@ export class Drivers {
         { code: 'TESTING_SETUP' },
       );
     }
-    /** Outcomes of all messages of the stream, by `<group>/<id>`. An outcome may come before `publish` has returned the id. */
+    /** Results for this stream by `<group>/<id>`. A result may come before `publish` has returned the id of the message. */
     const outcomes = new Map<string, MessageOutcome>();
     let id: string | undefined;
     const all = (): MessageOutcome[] | undefined => {
@@ -130,7 +130,7 @@ export class Drivers {
         );
       id = result.id;
       const found = all() ?? (await wait.result);
-      // The event of a retry or a dead letter comes before Redis has saved it.
+      // The event of a retry or a dead letter comes before Redis has stored it.
       await this.clock.settle();
       return found;
     } finally {
@@ -148,7 +148,7 @@ export class Drivers {
       const result = await service.runNow(job);
       return { status: result.status, value: result.ran ? result.value : undefined, error: undefined };
     } catch (error) {
-      // The run did not begin, because the app has no such job.
+      // The run has not begun, because the app has no such job.
       if (ended === 0 && (error as { code?: unknown } | null)?.code === 'SETUP') throw error;
       return { status: 'failed', value: undefined, error };
     } finally {
@@ -176,7 +176,7 @@ export class Drivers {
     ]);
   }
 
-  /** Waits until no work is left. @param workLeft function that returns a text for each kind of work that is left */
+  /** Waits until no work is left. @param workLeft returns a text for each kind of work that is left */
   private async until(caller: string, workLeft: () => Promise<string[]>): Promise<void> {
     const until = performance.now() + DRAIN_MS;
     for (;;) {
@@ -202,7 +202,7 @@ export class Drivers {
     if (!paying) return [];
     if (activityId !== undefined && ((await payouts.stats(activityId))?.open ?? 0) === 0) return [];
     const { length, due } = await payouts.outboxStats();
-    // `due` counts retries that wait for a later time. They run when the test advances the clock.
+    // `due` counts the retries that wait for a later time. They run only when the test advances the clock.
     const left = length - due;
     if (left > 0) readNow();
     return left === 0 ? [] : [`${left} payouts are open`];
@@ -221,7 +221,7 @@ export class Drivers {
     const left = await Promise.all(
       groupsOf(service).map(async ({ stream, group }) => {
         const { lag, pending, due, parked } = await service.stats(stream, group);
-        // Retries (`due`) wait until the test advances the clock. Parked messages wait for a retry of an earlier message.
+        // Retries (`due`) wait until the test advances the clock, and so do messages that wait for an earlier one (`parked`).
         const inHandlers = pending - due - parked;
         return lag + inHandlers === 0
           ? []
@@ -232,7 +232,7 @@ export class Drivers {
   }
 }
 
-/** Returns the groups that the consumers of the app read, without duplicates. */
+/** Returns the groups for which the app reads streams, without duplicates. */
 function groupsOf(service: StreamConsumerService): readonly { readonly stream: string; readonly group: string }[] {
   const { groups } = service[INSPECT]();
   return [...new Map(groups.map((each) => [`${each.stream}/${each.group}`, each])).values()];

@@ -13,7 +13,7 @@ import {
   type RedisNode,
 } from '../../../script-registry/src/internal';
 
-// Saved when this file loads, because fake timers of a test may replace the functions later, in `node:timers` too.
+// The fake timers of a test may replace this function later, so the real one is saved when this file is loaded.
 const { setImmediate: immediately } = timers;
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
@@ -22,9 +22,9 @@ const CLOSED = new CommandFailure('lost', 'The connection to localhost:6379 clos
 const NOT_CONNECTED = new CommandFailure('not-sent', 'localhost:6379 is not connected, or not ready yet');
 
 /**
- * Runs a command one turn of the event loop later, as over a network. So timers can run between two calls.
+ * Runs a command in a later turn of the event loop, as over a network, so that timers can run between two calls.
  *
- * @param settle gets a reply or a CommandFailure
+ * @param settle gets the reply or a CommandFailure
  */
 function runLater(link: DirectLink, name: string, args: CommandArg[], settle: (outcome: unknown) => void): void {
   immediately(() => {
@@ -34,7 +34,7 @@ function runLater(link: DirectLink, name: string, args: CommandArg[], settle: (o
   });
 }
 
-/** RedisConnection to a MemoryRedis, without a Redis client. For apps whose own client cannot be connected to a MemoryRedis. */
+/** Connects a ScriptRegistry to a MemoryRedis without a Redis client, for apps whose own client cannot be connected to one. */
 export class MemoryConnection implements RedisConnection, RedisNode {
   readonly clustered = false;
   readonly id = 'localhost:6379';
@@ -121,7 +121,7 @@ export class MemoryConnection implements RedisConnection, RedisNode {
 
   subscriber(_: RedisNode, { message, ended }: ChannelEvents): Promise<ChannelSubscriber> {
     if (this.server.stopped) return Promise.reject(NOT_CONNECTED);
-    // The code that published the message must not pass its AsyncLocalStorage to the listener. So the listener keeps its own.
+    // Otherwise the listener would run in the AsyncLocalStorage context of the code that publishes the message.
     const pass = AsyncResource.bind(message);
     const link = this.server.link({ message: (channel, text) => immediately(() => pass(channel, text)), ended });
     const run = (name: string, ...args: string[]): Promise<void> =>
@@ -129,7 +129,7 @@ export class MemoryConnection implements RedisConnection, RedisNode {
         runLater(link, name, args, (outcome) => (outcome instanceof CommandFailure ? reject(outcome) : resolve()));
       });
     return Promise.resolve({
-      // MemoryRedis publishes no keyspace events, like a server with an empty `notify-keyspace-events`.
+      // MemoryRedis sends no keyspace notifications, like a server with an empty `notify-keyspace-events`.
       subscribe: (channel) => (isKeyEvents(channel) ? Promise.resolve() : run('SSUBSCRIBE', channel)),
       unsubscribe: (channel) => (isKeyEvents(channel) ? Promise.resolve() : run('SUNSUBSCRIBE', channel)),
       ping: () => run('PING'),

@@ -2,19 +2,18 @@ import type { GrabResult, Payout, RedPacketPayouts, RedPacketService } from 'lua
 import type { StreamConsumerEvents } from 'luanest/stream-consumer';
 import { INSPECT } from '../../../internal/src';
 
-/** Call of `grab`, with the result of the call. */
+/** A call of `grab` with its result. */
 export type GrabbedPacket = GrabResult & { readonly activityId: string; readonly userId: string };
 
-/** Fields of a payout that the payout outbox in Redis has. */
 type PaidPacket = Pick<Payout, 'activityId' | 'userId' | 'packetId' | 'amountCents' | 'attempt'>;
 
-/** One attempt to pay a winner. */
+/** Result of one attempt to pay a winner. */
 export interface PayoutOutcome extends PaidPacket {
   /** `paid`: the handler succeeded. `retried`: another attempt follows. `dead`: the payout is dead-lettered. */
   readonly status: 'paid' | 'retried' | 'dead';
   /** Error of the handler; undefined if it succeeded, or used `retryLater` or `deadLetter`. */
   readonly error: unknown;
-  /** Text that is kept with the dead letter, such as the reason of `deadLetter`; '' for another status. */
+  /** Text that Redis keeps with the dead letter, such as the reason of `deadLetter`; '' for another status. */
   readonly reason: string;
   /** Pause before the next attempt, ms; undefined unless the status is `retried`. */
   readonly delayMs: number | undefined;
@@ -24,7 +23,7 @@ export interface PayoutOutcome extends PaidPacket {
 export class PacketRecords {
   readonly grabbed: GrabbedPacket[] = [];
   readonly payouts: PayoutOutcome[] = [];
-  /** Payouts whose handler is running, by stream and id of the message. */
+  /** Payouts whose handlers are running, by stream and id of their messages. */
   private readonly open = new Map<string, PaidPacket>();
 
   clear(): void {

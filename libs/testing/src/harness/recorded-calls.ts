@@ -5,12 +5,12 @@ import type { Records, ScheduledTask } from './records';
 
 const OPTIONS = ['delayMs', 'runAtMs', 'attempts', 'backoff', 'keepResultMs', 'onConflict'];
 
-/** Returns a copy of data, as the handler gets it after JSON. A copy, because the app may change its own object while the call runs. */
+/** Copies data through JSON, as the handler gets it. The app may change its own object while the call runs. */
 function copyOf(value: unknown): unknown {
   return value === undefined ? null : (JSON.parse(JSON.stringify(value)) as unknown);
 }
 
-/** Returns the record of a call; undefined if the arguments are invalid, so that the service refuses the call. */
+/** Returns the record of a call; undefined for invalid arguments, which the service refuses. */
 function ifValid<T>(record: () => T): T | undefined {
   try {
     return record();
@@ -19,7 +19,7 @@ function ifValid<T>(record: () => T): T | undefined {
   }
 }
 
-/** Ignores the error of a call, because the caller gets the error from the service. */
+/** Ignores the error of a call, which the caller gets from the service. */
 const failed = (): void => undefined;
 
 function optionsOf(...given: readonly object[]): Omit<ScheduleOptions, 'id'> {

@@ -9,7 +9,7 @@ import type { StreamConsumerEvents } from 'luanest/stream-consumer';
 import { originOf } from '../../../internal/src';
 import { PacketRecords } from './packet-records';
 
-/** Result of a call that scheduled a task. A call that was rejected is not recorded, although the task may exist. */
+/** A task that a call has scheduled. A rejected call is not recorded, although its task may exist. */
 export interface ScheduledTask {
   readonly id: string;
   readonly name: string;
@@ -21,7 +21,7 @@ export interface ScheduledTask {
   readonly runAtMs: number;
 }
 
-/** Result of a call that published a message. A call that was rejected is not recorded, although the message may exist. */
+/** A message that a call has published. A rejected call is not recorded, although its message may exist. */
 export interface PublishedMessage {
   /** `<partition>:<entry id>`. */
   readonly id: string;
@@ -33,10 +33,10 @@ export interface PublishedMessage {
   readonly replayed: boolean;
 }
 
-/** Channel of an event, and function that records the event. Channels are given as text, so that no lib must be loaded. */
+/** Channel of an event, and a function that records the event. The channel is given by name, so that no lib must be loaded. */
 type Keeper = readonly [channel: string, keep: (event: never) => void];
 
-/** Records of the events and calls of the app since `clear()`. */
+/** Events and calls of the app since `clear()`. */
 export class Records {
   readonly scheduled: ScheduledTask[] = [];
   readonly settled: DelayedTaskEvents['attemptSettled'][] = [];
@@ -67,12 +67,12 @@ export class Records {
 
   private readonly ends: (() => void)[] = [];
 
-  /** Names of the locks that LockService has acquired, and that are neither released nor lost. The oldest comes first. */
+  /** Names of the locks that LockService holds, the oldest first. */
   get heldLocks(): readonly string[] {
     return [...this.held.keys()];
   }
 
-  /** Begins to record. @param isOwn function that returns true for the ScriptRegistries of this app */
+  /** Begins to record. @param isOwn returns true for a ScriptRegistry of this app */
   start(isOwn: (registry: object) => boolean): void {
     for (const [channel, keep] of this.keepers) {
       const keepOwn = (event: unknown): void => {
@@ -88,7 +88,7 @@ export class Records {
     for (const end of this.ends.splice(0)) end();
   }
 
-  /** Empties all lists. Locks that are held stay. */
+  /** Empties all lists, except that of the locks that are held. */
   clear(): void {
     const lists = [this.scheduled, this.settled, this.published, this.retried, this.deadLettered];
     for (const list of [...lists, this.refused, this.claims, this.rewards, this.jobs]) list.length = 0;

@@ -13,7 +13,7 @@ import { MemoryRedis } from '../../../memory-redis/src';
 import { MemoryConnection } from './memory-connection';
 
 const DEFAULT = 'default';
-/** Longest deadline of calls while Redis is down, ms of real time. Calls wait for Redis as in production, but not for seconds. */
+/** Longest deadline of calls while Redis is down, ms of real time. In production, calls would wait for seconds. */
 const DOWN_DEADLINE_MS = 20;
 
 /** The in-memory servers of an app: one for each of its ScriptRegistries, or one for all. */
@@ -21,7 +21,7 @@ export class Registries {
   private readonly servers = new Map<string, MemoryRedis>();
   private readonly clients: Redis[] = [];
 
-  /** @param shared server for all ScriptRegistries; other apps may use it too. Default: one server for each ScriptRegistry */
+  /** @param shared server for all ScriptRegistries, which other apps may use as well. Default: one server for each */
   constructor(
     private readonly clock: TestClock,
     private readonly faults: ArmedFaults,
@@ -38,8 +38,8 @@ export class Registries {
   }
 
   /**
-   * Connects a ScriptRegistry to an in-memory server. If the app has created a client of ioredis, connects this client to the server too,
-   * so that the app's own commands go there. Closes any other client of the app.
+   * Connects a ScriptRegistry to an in-memory server. A client of ioredis that the app has created is connected to it as well, for the
+   * app's own commands. Any other client of the app is closed.
    */
   readonly replace: ReplaceRedis = async (registry, clientOfApp) => {
     const server = this.serverOf(registry);
@@ -55,7 +55,7 @@ export class Registries {
     for (const server of this.all) server.stop();
   }
 
-  /** Starts the servers. Resolves when all clients have connected again, except clients that have not connected yet or were closed. */
+  /** Starts the servers. Resolves when all clients that were connected before are connected again. */
   async start(): Promise<void> {
     for (const server of this.all) server.start();
     await Promise.all(this.clients.map((client) => connected(client)));
@@ -66,7 +66,7 @@ export class Registries {
   }
 
   private async adopt(client: Redis, server: MemoryRedis): Promise<RedisConnection> {
-    // A client that was just created gets its socket later in this turn of the event loop. `adopt` must close that socket.
+    // A client that was just created gets its socket later in this turn of the event loop, and that socket must be closed.
     await new Promise<void>((resolve) => void nextTurn(resolve));
     server.adopt(client);
     this.clients.push(client);

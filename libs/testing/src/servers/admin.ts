@@ -12,7 +12,7 @@ const TIMEOUT_MS = 5_000;
 
 type Settle = (outcome: Error | { readonly reply: unknown }) => void;
 
-/** Connection for the few commands that test helpers send to servers. It needs no Redis client, so an app may use any client. */
+/** Connection for the commands that luanest/testing itself sends to servers. It needs no Redis client, because an app may use any. */
 export class Admin {
   readonly #frames = new RespFrames();
   readonly #waiting: Settle[] = [];
@@ -46,7 +46,7 @@ export class Admin {
     return texts(await this.callBuffer(...words));
   }
 
-  /** Sends a command like `call`. Returns strings of the reply as Buffers. */
+  /** Does the same as `call`, but returns strings of the reply as Buffers. */
   async callBuffer(...words: readonly (string | number | Buffer)[]): Promise<unknown> {
     const outcome = await within(
       new Promise<Parameters<Settle>[0]>((settle) => {

@@ -15,7 +15,8 @@ export async function startNodes(
   const nodeArgs = [
     ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'],
     ['--cluster-node-timeout', String(nodeTimeoutMs)],
-    // A replica stays in its shard, and may become the master even if its data is old. So a test knows which node will be promoted.
+    // These settings keep a replica with its master, and let it become the master even if its data is old. So a test knows which node will
+    // be promoted.
     ['--cluster-allow-replica-migration', 'no', '--cluster-replica-validity-factor', '0'],
     ['--repl-ping-replica-period', '1'],
     args,
@@ -31,15 +32,15 @@ export async function startNodes(
   throw failed.reason;
 }
 
-/** Creates a Cluster of nodes. The first `masters` nodes share the slots evenly. The other nodes become replicas of the masters in turn. */
+/** Makes a Cluster of nodes. The first `masters` nodes share the slots evenly; the others become replicas, in turn. */
 export async function joinNodes(nodes: readonly RedisServer[], masters: number): Promise<void> {
   await Promise.all(nodes.slice(0, masters).map((node, index) => assignSlots(node, index, masters)));
-  // CLUSTER MEET for each pair of nodes, because it would take seconds until all nodes know each other by gossip.
+  // By gossip alone, it would take seconds until all nodes know each other, so CLUSTER MEET is sent for each pair.
   await Promise.all(nodes.map((node, index) => meet(node, nodes.slice(index + 1))));
   const ids = await Promise.all(nodes.map((node) => untilAcquainted(node, nodes)));
   await Promise.all(
     nodes.slice(masters).map((replica, index) =>
-      // The command is refused until the replica knows that the other node is a master.
+      // A replica refuses this command until it knows that the other node is a master.
       eventually(() =>
         withAdmin(replica, (admin) => admin.call('CLUSTER', 'REPLICATE', ids[index % masters] as string)),
       ),
@@ -65,7 +66,7 @@ function meet(node: RedisServer, others: readonly RedisServer[]): Promise<unknow
 function untilAcquainted(node: RedisServer, all: readonly RedisServer[]): Promise<string> {
   const look = async (): Promise<string> => {
     const { nodes, self } = await viewOf(node);
-    // If a node was paused too long during CLUSTER MEET, the others forget it. So it must meet them again.
+    // Nodes forget a node that was paused for too long during CLUSTER MEET, so it must meet them again.
     const strangers = all.filter(({ port }) => !nodes.some((other) => other.port === port));
     if (strangers.length > 0) await meet(node, strangers);
     const known = nodes.filter((other) => !isFailing(other) && (other === self || other.linked));

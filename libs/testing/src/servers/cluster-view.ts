@@ -8,7 +8,7 @@ export interface NodeView {
   /** Id of the master that this replica follows, or `-`. */
   masterId: string;
   linked: boolean;
-  /** Slots and slot ranges in the format of CLUSTER NODES, such as `0-5460`, without entries for slots in migration. */
+  /** Slots and slot ranges in the format of CLUSTER NODES, such as `0-5460`, without slots that are being moved. */
   slots: string[];
 }
 
@@ -20,7 +20,7 @@ export interface ClusterView {
   masterLink: string | undefined;
 }
 
-/** Returns the view that one node has of the whole Cluster, read on one connection. */
+/** Returns what one node knows about the whole Cluster. */
 export function viewOf(node: Address): Promise<ClusterView> {
   return withAdmin(node, async (admin) => {
     const [lines, info, replication] = await Promise.all([
@@ -47,7 +47,7 @@ export function owns({ slots }: NodeView, slot: number): boolean {
   });
 }
 
-/** Returns the owners of slots and the masters of replicas as text. Two nodes agree if their texts are equal. */
+/** Returns the owners of slots and the masters of replicas as one text. Two nodes agree if these texts are equal. */
 export function topologyOf(view: ClusterView): string {
   return view.nodes
     .map(({ id, masterId, slots }) => [id, masterId, ...slots].join(' '))

@@ -8,7 +8,7 @@ import { startFaultProxy } from './start-fault-proxy';
 import { startRedis } from './start-redis';
 import { eventually } from './wait';
 
-/** Connection under test, and a function that ends its client. */
+/** A connection to check, and a function that ends its client. */
 export interface ConnectionUnderTest {
   readonly connection: RedisConnection;
   readonly end: () => Promise<unknown> | void;
@@ -22,17 +22,19 @@ export interface ConnectionSettings {
   readonly database?: number;
 }
 
-/** Creates connections of the adapter under test. Each connection has a new client. */
+/** Creates connections through the adapter that is checked, each with a new client. */
 export interface ConnectionAdapter {
-  /** Returns a connection to one server. The client must reconnect; the first time within 100 ms. @param settings default: none */
+  /**
+   * Returns a connection to one server. The client must reconnect by itself, the first time within 100 ms. @param settings default: none
+   */
   standalone(address: Address, settings?: ConnectionSettings): ConnectionUnderTest;
-  /** Returns a connection to a Cluster. Leave the method out if the adapter does not support Cluster. */
+  /** Returns a connection to a Cluster. Leave this method out if the adapter does not support Cluster. */
   cluster?(nodes: readonly Address[]): ConnectionUnderTest;
 }
 
 /** Check of one thing that a RedisConnection must do. */
 export interface ConnectionCheck {
-  /** Title of the test: a sentence that must be true. */
+  /** Title of the test: a sentence about what a connection does. */
   readonly name: string;
   /** Runs the check. Starts and stops the servers that it needs. @throws Error if the check fails */
   readonly run: (adapter: ConnectionAdapter) => Promise<void>;
@@ -62,7 +64,7 @@ async function failure(answer: Promise<unknown>): Promise<CommandFailure> {
 const texts = (reply: unknown): unknown =>
   Array.isArray(reply) ? reply.map(texts) : Buffer.isBuffer(reply) ? reply.toString() : reply;
 
-/** Runs `use` with a connection to a server of its own. */
+/** Makes a check that runs `use` with a connection to a new server. */
 function onServer(name: string, use: Use): ConnectionCheck {
   return {
     name,
@@ -83,7 +85,7 @@ function onCluster(
       if (!adapter.cluster) return;
       await using cluster = await startCluster({ masters: 2, replicas: 0 });
       await withConnection(adapter.cluster(cluster.startupNodes), async (connection) => {
-        // A client may follow redirections a moment later than its nodes are connected.
+        // A client may follow redirections only a moment after its nodes are connected.
         await eventually(() => connection.sendRouted('EVAL', ['return 1', '0']));
         await use(connection, cluster);
       });
@@ -294,7 +296,7 @@ export const connectionContract: readonly ConnectionCheck[] = [
     const to = (await cluster.masters()).find(({ port }) => port !== from.port) as typeof from;
     assert.equal(await connection.sendRouted('EVAL', [COUNT, '1', key]), 1);
     await cluster.beginMigration(slot, from, to);
-    // The key does not exist yet. So the old master of the slot replies ASK, and the new master runs the script.
+    // The key does not exist yet. So the slot's old master replies ASK, and the new one runs the script.
     assert.equal(await connection.sendRouted('EVAL', [COUNT, '1', `${key}:new`]), 1);
     await cluster.migrateKeys(slot, from, to);
     assert.equal(await connection.sendRouted('EVAL', [COUNT, '1', key]), 2);

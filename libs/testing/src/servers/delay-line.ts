@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import * as timers from 'node:timers';
 
-// Saved when this file loads, because fake timers of a test may replace the functions later.
+// The fake timers of a test may replace these functions later, so the real ones are saved when this file is loaded.
 const { clearTimeout, setTimeout } = timers;
 
 interface Item {
@@ -10,8 +10,8 @@ interface Item {
 }
 
 /**
- * Delivers items in order. The delay of each item begins when the item arrives. So items that arrive together are delivered together, as on
- * a real connection.
+ * Delivers items in order, each with a delay that begins when it arrives. So items that arrive together are delivered together, as on a
+ * real connection.
  */
 export class DelayLine {
   readonly #items: Item[] = [];

@@ -8,22 +8,22 @@ import { sleep } from './wait';
 /** Options of `dropRequest` of a {@link FaultProxy}. */
 export interface DropOptions {
   /**
-   * Function that returns true for the request to drop. Its argument is one complete request: the command and its arguments, as text in
-   * the protocol of Redis. Default: the next request.
+   * Returns true for the request to drop. Gets one complete request: the command and its arguments, as text in the protocol of Redis.
+   * Default: the next request is dropped.
    */
   readonly when?: (request: string) => boolean;
   /** How long the connection stays silent before the proxy resets it, ms. The latency is added. Default 20. */
   readonly settleMs?: number;
   /**
-   * The connection also stays silent until this promise settles. If it rejects, `dropReply` or `dropRequest` rejects with the same
-   * reason. Default: none.
+   * Promise for which the connection also stays silent. If it rejects, `dropReply` or `dropRequest` rejects with the same reason. Default:
+   * none.
    */
   readonly until?: Promise<unknown>;
 }
 
 /** Options of `dropReply` of a {@link FaultProxy}. */
 export interface DropReplyOptions extends DropOptions {
-  /** Number of replies that still pass, starting with the reply to the request. Default 0: the reply to the request is lost. */
+  /** Number of replies that still pass, beginning with that to the request. Default 0: the reply to the request is lost. */
   readonly afterReplies?: number;
 }
 
@@ -43,10 +43,7 @@ interface Drop {
 export class FaultProxy implements AsyncDisposable {
   /** Always 127.0.0.1. */
   readonly host = '127.0.0.1';
-  /**
-   * Server that new connections go to. Open connections keep their server. To simulate a failover behind one address, set another
-   * server.
-   */
+  /** Server for new connections. Open connections keep theirs. Change it to simulate a failover behind one address. */
   target: Address;
   readonly #links = new Set<ProxyLink>();
   readonly #server: Server;
@@ -173,7 +170,7 @@ export class FaultProxy implements AsyncDisposable {
     return new Promise((done, failed) => this.#drops.push({ what, options, done, failed }));
   }
 
-  /** Cancels the faults whose request has not come, and resolves their promises. */
+  /** Cancels the faults whose request has not come yet, and resolves their promises. */
   #callOff(): void {
     for (const { done } of this.#drops.splice(0)) done();
   }

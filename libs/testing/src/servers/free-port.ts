@@ -5,11 +5,11 @@ import { TestServerError } from './errors';
 
 const CLUSTER_BUS_OFFSET = 10_000;
 /**
- * Number of parts of a port range. Up to 8 workers of Jest or Vitest each use their own part. So no worker takes the port of a server that
- * another worker restarts.
+ * Number of parts of a port range. Each of up to 8 workers of Jest or Vitest uses its own part, so no worker takes the port of a server
+ * that another one restarts.
  */
 const PARTS = 8;
-/** Ports that this module has returned already. Jest, and Vitest by default, load this module once for each test file. */
+/** Ports that were returned before. Jest, and Vitest by default, load this module again for each test file. */
 const given = new Set<number>();
 
 interface Range {
@@ -18,9 +18,9 @@ interface Range {
 }
 
 /**
- * Returns the ranges of ports for tests. An outgoing connection may take any port of the operating system's ephemeral range. Then a restart
- * of a server on this port would fail. So if the ephemeral range begins at 31,000 or higher, both ranges are below it. The two ranges and
- * the ports of the Cluster bus do not overlap.
+ * Returns the port ranges for tests. An outgoing connection may take any port of the operating system's ephemeral range, so that a server
+ * could not be restarted there. So both ranges are below it if it begins at 31,000 or higher. They do not overlap with each other or with
+ * the ports of the Cluster bus.
  */
 function portRanges(): { standalone: Range; cluster: Range } {
   const ephemeral = lowestEphemeralPort();
@@ -36,7 +36,7 @@ function lowestEphemeralPort(): number {
   try {
     return Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/)[0]);
   } catch {
-    return 49_152; // without /proc: the range of IANA, which macOS and Windows use by default
+    return 49_152; // Range of IANA for a system without /proc, as macOS and Windows use it by default.
   }
 }
 
@@ -67,12 +67,12 @@ async function pick(range: Range, offsets: readonly number[]): Promise<number> {
   throw new TestServerError(`No free port between ${from} and ${to} after 200 tries.`);
 }
 
-/** Returns a free port on 127.0.0.1. Another process may take the port before you do. So if it is taken, call this function again. */
+/** Returns a free port on 127.0.0.1. If another process takes the port before you do, call this function again. */
 export function freePort(): Promise<number> {
   return pick(portRanges().standalone, [0]);
 }
 
-/** Returns a free port for a Cluster node. The port of the Cluster bus, which is 10,000 higher, is free too. */
+/** Returns a free port for a Cluster node. The port that is 10,000 higher, for the Cluster bus, is free, too. */
 export function freeClusterPort(): Promise<number> {
   return pick(portRanges().cluster, [0, CLUSTER_BUS_OFFSET]);
 }

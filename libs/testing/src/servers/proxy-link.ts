@@ -5,14 +5,14 @@ import { RespFrames, isPush } from './resp-frames';
 export interface LinkHooks {
   latencyMs: () => number;
   swallows: () => boolean;
-  /** Called when a request is complete. If it returns true, the server gets neither the end of this request nor any later request. */
+  /** Called for each complete request. If it returns true, the server gets neither the end of this request nor any later one. */
   losesRequest: (request: Buffer) => boolean;
   onClose: () => void;
 }
 
-/** Planned cut of a connection. */
+/** A planned end of a connection. */
 interface Cut {
-  /** Number of the last reply that the client gets; the first reply of the connection has number 1. */
+  /** Number of the last reply that the client gets, counted from 1 for this connection. */
   lastReply: number;
   /** Number of replies, passed or discarded, after which `cut` resolves. */
   until: number;
@@ -21,11 +21,11 @@ interface Cut {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Connection of a client to the proxy, together with the connection of the proxy to the server for this client. */
+/** A client's connection to the proxy, together with the proxy's connection to the server. */
 export class ProxyLink {
   /** Number of requests so far, including the current one. */
   requests = 0;
-  /** True if the proxy has lost bytes or the end of a stream. Then neither connection can be used any more. */
+  /** True once the proxy has lost bytes, so that neither connection can be used any more. */
   lostBytes = false;
   #replies = 0;
   #cut: Cut | undefined;
@@ -46,12 +46,12 @@ export class ProxyLink {
     this.#carry(upstream, client, this.#toClient, (chunk) => this.#keepReplies(replies.push(chunk)));
   }
 
-  /** Closes both connections at once: by RST, or without RST while the end of the stream is being sent. */
+  /** Closes both connections at once, if possible by RST. */
   reset(): void {
     this.#toServer.clear();
     this.#toClient.clear();
     for (const socket of [this.client, this.upstream]) {
-      // While the end of a stream is being sent, libuv refuses a reset (EINVAL), and the handle would stay open for ever.
+      // libuv refuses a reset (EINVAL) while the end of a stream is being sent, and the handle would stay open forever.
       if (socket.writableEnded && !socket.writableFinished) socket.destroy();
       else socket.resetAndDestroy();
     }
@@ -63,7 +63,7 @@ export class ProxyLink {
     return this.#cut !== undefined;
   }
 
-  /** Discards all replies after reply number `lastReply`. Resolves when `until` replies have come, or when the connection ends. */
+  /** Discards all replies after number `lastReply`. Resolves when `until` replies have come, or when the connection ends. */
   cut(lastReply: number, until: number): Promise<void> {
     return new Promise((reached) => {
       this.#cut = { lastReply, until, reached };
@@ -101,10 +101,10 @@ export class ProxyLink {
     this.hooks.onClose();
   }
 
-  /** Returns the bytes that the server gets. They may end with a part of a request: the server runs a request only when it is complete. */
+  /** Returns the bytes for the server. The last request may be incomplete; the server runs it only when the rest arrives. */
   #keepRequests(requests: RespFrames, chunk: Buffer): Buffer {
     if (this.#losesRequests) return NOTHING;
-    let end = -requests.pendingBytes; // of the whole requests, in this chunk
+    let end = -requests.pendingBytes; // End of the complete requests in this chunk.
     for (const frame of requests.push(chunk)) {
       this.requests += 1;
       if (this.hooks.losesRequest(frame)) {
@@ -116,7 +116,7 @@ export class ProxyLink {
     return chunk;
   }
 
-  /** Returns the bytes that the client gets. They contain only complete replies, so that a cut is always between two replies. */
+  /** Returns the bytes for the client: only complete replies, so that a cut is always between two of them. */
   #keepReplies(frames: Buffer[]): Buffer {
     const kept: Buffer[] = [];
     for (const frame of frames) {

@@ -7,7 +7,7 @@ const REMEDY =
   'Install Redis 7.0 or newer (apt-get install redis-server, brew install redis), ' +
   'or set the option binary or the environment variable REDIS_SERVER_BIN to the path of a redis-server.';
 
-/** Versions of the programs that were checked, by path or name. A failure is not kept, because somebody may repair the cause. */
+/** Versions of the checked programs, by path or name. A failure is not remembered, because someone may install the program. */
 const versions = new Map<string, Promise<string>>();
 
 /**
@@ -26,7 +26,7 @@ export async function usableBinary(owner: string, binary = process.env.REDIS_SER
     await checkVersion(owner, 'redis-server');
     return 'redis-server';
   } catch (error) {
-    // If valkey-server fails too, the error of redis-server is thrown, because it was the first choice.
+    // If valkey-server fails, too, the error about redis-server is thrown, because it was the first choice.
     return checkVersion(owner, 'valkey-server').then(
       () => 'valkey-server',
       () => Promise.reject(error as Error),

@@ -9,7 +9,7 @@ import { beginMigration, endMigration, giveSlot, migrateKeys } from './slot-migr
 import { eventually, sleep } from './wait';
 
 const POLL_MS = 40;
-/** Longest wait for a planned failover, which may need several requests, and for replicas. */
+/** Longest time to wait for a planned failover, which may need several requests, and for replicas. */
 const PATIENCE = { timeoutMs: 20_000 };
 
 /** Size and node timeout of a {@link RedisCluster}. */
@@ -82,7 +82,7 @@ export class RedisCluster implements AsyncDisposable {
     await this.untilSettled();
     await this.#untilVotesCount(master);
     const done = ({ nodes }: ClusterView): boolean => ownsSlots(nodes, replica.port);
-    // If the votes do not arrive within five seconds, the nodes give up the failover without an error. So request it again.
+    // If the votes take longer than five seconds, the nodes give up without an error, so the failover is requested again.
     await eventually(async () => {
       if (!done(await viewOf(replica))) await withAdmin(replica, (admin) => admin.call('CLUSTER', 'FAILOVER'));
       await this.untilSettled(done, 6_000);
@@ -92,8 +92,8 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /**
-   * Makes a replica the master, without a vote of the other masters. So it need not wait: masters vote only once in two node timeouts. No
-   * write is lost if no client writes during the call. Resolves with the new master when all live nodes agree on it.
+   * Makes a replica the master without a vote of the other masters, which vote only once in two node timeouts. No write is lost if no
+   * client writes meanwhile. Resolves with the new master when all live nodes agree on it.
    */
   async takeOver(master: RedisServer): Promise<RedisServer> {
     const replica = await this.#liveReplicaOf(master);
@@ -105,8 +105,7 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /**
-   * Waits until all live replicas of one master, or of all masters, have all writes. If `killMaster()` must not lose a write, call this
-   * method after the last write.
+   * Waits until all live replicas of one master, or of all masters, have all writes. Call it before `killMaster()` if no write may be lost.
    */
   async untilReplicated(master?: RedisServer): Promise<void> {
     for (const each of master ? [master] : await this.masters()) {
@@ -168,7 +167,7 @@ export class RedisCluster implements AsyncDisposable {
 
   /**
    * Waits until all live nodes report that the Cluster is up, agree on all roles, and see each other; until each replica follows its live
-   * master; and until `extra` returns true for the view of each node.
+   * master; and until `extra` returns true for what each node knows.
    */
   async untilSettled(extra: (view: ClusterView) => boolean = () => true, timeoutMs = 20_000): Promise<void> {
     const check = async (): Promise<void> => {
@@ -196,8 +195,8 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /**
-   * Waits until the other masters can vote for a replica of this master again. They do so only once in two node timeouts. Without the wait,
-   * a refused vote would cost five seconds or more.
+   * Waits until the other masters can vote for a replica of this master again, which they do only once in two node timeouts. A refused vote
+   * would cost five seconds or more.
    */
   async #untilVotesCount(master: RedisServer): Promise<void> {
     const mayBeAt = (this.#failedOver.get(master.port) ?? -Infinity) + 2 * this.nodeTimeoutMs + POLL_MS;

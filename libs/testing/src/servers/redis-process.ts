@@ -5,11 +5,11 @@ import * as timers from 'node:timers/promises';
 import { TestServerError } from './errors';
 import { type ProcessGuard, guardProcess } from './process-guard';
 
-// Saved when this file loads, because fake timers of a test may replace the functions later.
+// The fake timers of a test may replace this function later, so the real one is saved when this file is loaded.
 const { setTimeout: after } = timers;
 const STOP_TIMEOUT_MS = 3_000;
 
-/** A server process. When this process ends in any way, the server process is killed. It does not keep this process alive. */
+/** A server process. It is killed when this process ends in any way, and does not keep this process alive. */
 export class RedisProcess {
   #running = true;
   #paused = false;
@@ -42,7 +42,7 @@ export class RedisProcess {
       const [cause] = (await once(child, 'error')) as [Error];
       throw new TestServerError(`Cannot run ${binary}: ${cause.message}`, { cause });
     }
-    child.on('error', () => undefined); // ignores that a signal could not be sent
+    child.on('error', () => undefined); // A signal that could not be sent is not a failure.
     const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     child.unref();
     return new RedisProcess(child, guardProcess(child.pid, temporaryDir), exited);
@@ -75,10 +75,10 @@ export class RedisProcess {
     if (!this.#running) return;
     this.child.ref();
     this.child.kill('SIGTERM');
-    this.resume(); // a paused process would never see the SIGTERM
+    this.resume(); // A paused process would never get the SIGTERM.
     const tooLong = after(STOP_TIMEOUT_MS, false, { ref: false });
     const ended = await Promise.race([this.exited.then(() => true), tooLong]);
-    if (!ended) await this.kill(); // a busy script or a lagging replica delays the end
+    if (!ended) await this.kill(); // A busy script or a lagging replica delays the end.
   }
 
   async kill(): Promise<void> {

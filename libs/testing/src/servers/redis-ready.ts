@@ -35,7 +35,7 @@ export async function untilReady(
   );
 }
 
-/** Returns true if the server is ready. Compares the process id, because another server may have taken the port. */
+/** Returns true if the server is ready. Another server may have taken the port, so the process id is compared. */
 async function isReady(server: Address, pid: number, isReplica: boolean): Promise<boolean> {
   try {
     return await withAdmin(server, async (admin) => {

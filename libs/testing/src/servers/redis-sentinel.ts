@@ -87,7 +87,7 @@ export class RedisSentinel implements AsyncDisposable {
 
   /** Ends all servers and removes their temporary directories. May be called any number of times. */
   async stop(): Promise<void> {
-    await Promise.all(this.watchers.map((server) => server.stop())); // first, or they would fail over
+    await Promise.all(this.watchers.map((server) => server.stop())); // The Sentinels end first, or they would start a failover.
     await Promise.all(this.nodes.map((server) => server.stop()));
   }
 
@@ -110,8 +110,8 @@ export class RedisSentinel implements AsyncDisposable {
   }
 
   /**
-   * Waits until each Sentinel knows all replicas and all other Sentinels, and has read the INFO of each replica. A Sentinel does not
-   * promote other replicas.
+   * Waits until each Sentinel knows all replicas and all other Sentinels, and has read the INFO of each replica. Otherwise it would not
+   * promote that replica.
    */
   async #untilWatched(): Promise<void> {
     const check = (watcher: RedisServer): Promise<void> =>
@@ -140,7 +140,7 @@ export class RedisSentinel implements AsyncDisposable {
   }
 }
 
-/** Returns the lines of a Sentinel's configuration. A majority of the Sentinels must agree that the master is down. */
+/** Returns the configuration of a Sentinel. A majority of the Sentinels must agree that the master is down. */
 function sentinelOf({ sentinels }: SentinelShape, { host, port }: Address): string[] {
   return [
     `sentinel monitor ${NAME} ${host} ${port} ${Math.floor(sentinels / 2) + 1}`,
@@ -149,7 +149,7 @@ function sentinelOf({ sentinels }: SentinelShape, { host, port }: Address): stri
   ];
 }
 
-/** Waits for the start of all servers, even if one fails, so that the caller can stop the servers that were started. */
+/** Waits for all servers to start, even if one fails, so that the caller can stop those that have started. */
 async function everyOne(starting: readonly Promise<RedisServer>[]): Promise<RedisServer[]> {
   await Promise.allSettled(starting);
   return Promise.all(starting);

@@ -15,14 +15,14 @@ export interface ServerSettings {
   readonly startTimeoutMs: number;
   /** Fixed data directory, which `stop()` does not remove. */
   readonly replicaOf?: Address | undefined;
-  /** Lines of the configuration file that makes the server a Sentinel. */
+  /** Configuration of a Sentinel. With it, the server is one. */
   readonly sentinel?: readonly string[];
 }
 
 /** Port of a {@link RedisServer}: a fixed one, or one from `pick`. If another process takes the port first, `pick` is called again. */
 export type PortChoice = { readonly port: number } | { readonly pick: () => Promise<number> };
 
-/** Text in the log of a server that did not start, because another process has taken the port. */
+/** Text in the log of a server that could not start because its port was taken. */
 const PORT_TAKEN = /Address already in use|Failed listening/i;
 const ATTEMPTS = 5;
 const SENTINEL_FILE = 'sentinel.conf';
@@ -89,7 +89,7 @@ export class RedisServer implements AsyncDisposable {
   async stop(): Promise<void> {
     if (!this.#stopped && this.live && faultsAreCounted()) await withAdmin(this, reportScripts).catch(() => undefined);
     this.#stopped = true;
-    // SIGKILL is faster: Redis takes up to 100 ms to notice a SIGTERM, and no data must be saved.
+    // SIGKILL is faster: Redis takes up to 100 ms to notice a SIGTERM, and nothing must be saved.
     await this.#process?.kill();
     rmSync(this.dir, { recursive: true, force: true });
   }
@@ -155,7 +155,7 @@ export class RedisServer implements AsyncDisposable {
   async #launch(): Promise<void> {
     const { binary, sentinel } = this.settings;
     const config = join(this.dir, SENTINEL_FILE);
-    // A Sentinel writes its state into its configuration file. So a restart must not overwrite the file.
+    // A Sentinel writes its state into its configuration file, which a restart must not overwrite.
     if (sentinel && !existsSync(config)) writeFileSync(config, sentinel.join('\n'));
     const log = join(this.dir, 'redis.log');
     this.#process = await RedisProcess.spawn(binary, this.#commandLine(), log, this.dir);
@@ -176,7 +176,7 @@ export class RedisServer implements AsyncDisposable {
     const network = ['--port', String(this.port), '--bind', this.host, '--protected-mode', 'no', '--daemonize', 'no'];
     if (sentinel) return [join(this.dir, SENTINEL_FILE), '--sentinel', ...network, '--dir', this.dir, ...args];
     const data = ['--dir', this.dir, '--save', '', '--appendonly', 'no', '--shutdown-timeout', '0'];
-    // With the default, the first synchronisation of a replica waits for five seconds.
+    // By default, the first synchronisation of a replica would wait for five seconds.
     const replication = ['--repl-diskless-sync-delay', '0'];
     const master = this.#replicaOf && ['--replicaof', this.#replicaOf.host, String(this.#replicaOf.port)];
     return [...network, ...data, ...replication, ...(master ?? []), ...args];

@@ -1,16 +1,16 @@
 const CR = 0x0d;
 
-/** Splits a RESP2 or RESP3 byte stream into complete requests or replies (frames). The chunks of the stream may begin and end anywhere. */
+/** Splits the bytes of a connection (RESP2 or RESP3) into complete requests or replies. They may arrive in pieces of any size. */
 export class RespFrames {
   #pending: Buffer = Buffer.alloc(0);
   #broken = false;
 
-  /** Number of bytes of the last frame, which is not complete yet. */
+  /** Number of bytes of the last request or reply, which is incomplete. */
   get pendingBytes(): number {
     return this.#pending.length;
   }
 
-  /** Adds a chunk. Returns the frames that are complete now. If the stream is not RESP, returns each chunk unchanged. */
+  /** Adds bytes, and returns the requests or replies that are now complete. Bytes that are not RESP are returned unchanged. */
   push(chunk: Buffer): Buffer[] {
     if (this.#broken) return [chunk];
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
@@ -33,7 +33,7 @@ export class RespFrames {
   }
 }
 
-/** Returns true for a push message of RESP3 (Pub/Sub, invalidation). It is not a reply to a request. In RESP2, it looks like a reply. */
+/** Returns true for a push message of RESP3, such as a Pub/Sub message, which is not a reply to a request. */
 export function isPush(frame: Buffer): boolean {
   return frame[0] === '>'.charCodeAt(0);
 }
@@ -42,7 +42,7 @@ type End = number | 'incomplete' | 'not resp';
 
 function frameEnd(bytes: Buffer, start: number): End {
   let at = start;
-  // A frame is complete when all elements that it announced are there. This is a loop, not a recursion, because nesting may be deep.
+  // A request or reply is complete when all announced elements are there. Nesting may be deep, so this is a loop instead of a recursion.
   for (let outstanding = 1; outstanding > 0; outstanding -= 1) {
     const lineEnd = bytes.indexOf(CR, at);
     if (at < bytes.length && !'+-:_#,(*~>%|$=!'.includes(String.fromCharCode(bytes[at] as number))) return 'not resp';
@@ -54,7 +54,7 @@ function frameEnd(bytes: Buffer, start: number): End {
     if ('$=!'.includes(type) && !isNull) at += length + 2;
     if ('*~>'.includes(type)) outstanding += length;
     if (type === '%') outstanding += 2 * length;
-    if (type === '|') outstanding += 2 * length + 1; // an attribute comes before the reply that it describes
+    if (type === '|') outstanding += 2 * length + 1; // An attribute precedes the reply that it describes.
     if (at > bytes.length) return 'incomplete';
   }
   return at;

@@ -4,7 +4,7 @@ import type { RedisServer } from './redis-server';
 
 const BATCH = 100;
 
-/** Begins to move a slot: `from` answers ASK for keys of the slot that it does not have, and `to` accepts commands for these keys. */
+/** Begins to move a hash slot. `from` then replies ASK for keys that it does not have, and `to` accepts commands for them. */
 export async function beginMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
   await setSlot(to, slot, 'IMPORTING', await idOf(from));
   await setSlot(from, slot, 'MIGRATING', await idOf(to));
@@ -28,7 +28,7 @@ export function migrateKeys(slot: number, from: RedisServer, to: RedisServer, co
 /** Makes `to` the owner of the slot. Returns the node id of `to`. */
 export async function giveSlot(slot: number, from: RedisServer, to: RedisServer): Promise<string> {
   const target = await idOf(to);
-  await setSlot(to, slot, 'NODE', target); // first, or the slot would have no owner if this stopped half-way
+  await setSlot(to, slot, 'NODE', target); // Otherwise the slot would have no owner if this stopped halfway.
   await setSlot(from, slot, 'NODE', target);
   return target;
 }
