@@ -1,6 +1,9 @@
 import { eventChannels } from '../../internal/src';
 
-/** Type of each event of this lib: `DelayedTaskEvents['attemptSettled']`, for example. The constant DelayedTaskEvents names the channels. */
+/**
+ * Events of this lib. `DelayedTaskEvents['attemptSettled']` is the type of an event;
+ * the constant `DelayedTaskEvents` has the names of their channels.
+ */
 export interface DelayedTaskEvents {
   /** An attempt to run a task has ended, and its result is stored in Redis; or the worker gave the task back at a shutdown. */
   readonly attemptSettled: {

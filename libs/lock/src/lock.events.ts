@@ -1,8 +1,8 @@
 import { eventChannels } from '../../internal/src';
 
 /**
- * Type of each event of this lib: `LockEvents['acquisitionEnded']`, for example. The constant LockEvents names the channels. Runs of
- * scheduled jobs publish `lockReleased`, `lockLost` and `callFailed` (only `renew`) too, with the name of the job.
+ * Events of this lib. `LockEvents['acquisitionEnded']` is the type of an event; the constant `LockEvents` has the names of their channels.
+ * Scheduled jobs also publish `lockReleased`, `lockLost` and `callFailed` (only `renew`), with the name of the job.
  */
 export interface LockEvents {
   /** An attempt to acquire one or several names has ended. */

@@ -1,6 +1,6 @@
 import { eventChannels } from '../../internal/src';
 
-/** Type of each event of this lib: `OnceEvents['claimAnswered']`, for example. The constant OnceEvents names the channels. */
+/** Events of this lib. `OnceEvents['claimAnswered']` is the type of an event; the constant `OnceEvents` has the names of their channels. */
 export interface OnceEvents {
   /** Redis has replied to a claim. Not published for a claim that was released because too few replicas had it. */
   readonly claimAnswered: {

@@ -1,6 +1,6 @@
 import { eventChannels } from '../../internal/src';
 
-/** Type of each event of this lib: `OutboxEvents['rowsSent']`, for example. The constant OutboxEvents names the channels. */
+/** Events of this lib. `OutboxEvents['rowsSent']` is the type of an event; the constant `OutboxEvents` has the names of their channels. */
 export interface OutboxEvents {
   /** Rows were sent to Redis and deleted from the table. */
   readonly rowsSent: {

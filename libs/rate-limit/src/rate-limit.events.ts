@@ -1,7 +1,10 @@
 import { eventChannels } from '../../internal/src';
 import type { RateLimitDecision } from './rate-limit.types';
 
-/** Type of each event of this lib: `RateLimitEvents['requestAllowed']`, for example. The constant RateLimitEvents names the channels. */
+/**
+ * Events of this lib. `RateLimitEvents['requestAllowed']` is the type of an event;
+ * the constant `RateLimitEvents` has the names of their channels.
+ */
 export interface RateLimitEvents {
   /**
    * A request was allowed. The event does not name the subject (the client or user that is counted), which may be a client address or an

@@ -1,7 +1,10 @@
 import { eventChannels } from '../../internal/src';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
-/** Type of each event of this lib: `ReadRewardEvents['readRecorded']`, for example. The constant ReadRewardEvents names the channels. */
+/**
+ * Events of this lib. `ReadRewardEvents['readRecorded']` is the type of an event;
+ * the constant `ReadRewardEvents` has the names of their channels.
+ */
 export interface ReadRewardEvents {
   /** A call of `record` returned `rewarded`, `duplicate` or `capped`. */
   readonly readRecorded: {

@@ -1,7 +1,10 @@
 import { eventChannels } from '../../internal/src';
 import type { JobRecord } from './scheduled-lock.types';
 
-/** Type of each event of this lib: `ScheduledLockEvents['tickEnded']`, for example. The constant ScheduledLockEvents names the channels. */
+/**
+ * Events of this lib. `ScheduledLockEvents['tickEnded']` is the type of an event;
+ * the constant `ScheduledLockEvents` has the names of their channels.
+ */
 export interface ScheduledLockEvents {
   /**
    * A run of a job has ended in this process, or did not happen here: a scheduled run, the repetition of a lost run, a run by hand, or a

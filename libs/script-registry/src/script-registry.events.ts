@@ -1,6 +1,9 @@
 import { eventChannels } from '../../internal/src';
 
-/** Type of each event of this lib: `ScriptRegistryEvents['scriptsLoaded']`, for example. The constant ScriptRegistryEvents names the channels. */
+/**
+ * Events of this lib. `ScriptRegistryEvents['scriptsLoaded']` is the type of an event;
+ * the constant `ScriptRegistryEvents` has the names of their channels.
+ */
 export interface ScriptRegistryEvents {
   /** ScriptRegistry has loaded scripts on a node, has failed to do so, or has found that the node has all scripts already. */
   readonly scriptsLoaded: {

@@ -1,7 +1,10 @@
 import { eventChannels } from '../../internal/src';
 import type { StreamStats } from './stream-consumer.types';
 
-/** Type of each event of this lib: `StreamConsumerEvents['messageRetried']`, for example. The constant StreamConsumerEvents names the channels. */
+/**
+ * Events of this lib. `StreamConsumerEvents['messageRetried']` is the type of an event;
+ * the constant `StreamConsumerEvents` has the names of their channels.
+ */
 export interface StreamConsumerEvents {
   /**
    * An attempt failed, or its handler returned or threw `retryLater`. Another attempt follows after `delayMs`. Published before Redis
