@@ -15,8 +15,8 @@ const HELP = ['--help', '-h', 'help'];
 /**
  * Runs the program `luanest`. The promise never rejects.
  *
- * @param args the arguments of the command line after `luanest`
- * @returns the exit status: 0; 1 if the command found an error or failed; 2 if the command line is invalid
+ * @param args words of the command line after `luanest`
+ * @returns the exit status: 0; 1 if the command has found an error or failed; 2 for an invalid command line
  */
 export async function main(args: readonly string[], terminal: Terminal): Promise<number> {
   const [name = '', ...rest] = args;

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-/** The terminal and the environment of a command. Tests pass an implementation of their own. */
+/** Terminal and environment of a command. Tests replace it. */
 export interface Terminal {
   /** Folder in which the command was started. */
   readonly folder: string;
@@ -29,8 +29,7 @@ export interface Screen {
 
 const CTRL_C = '\u0003';
 /**
- * Escape codes. They move the cursor to the top left corner, clear the rest of the line, clear the rest of the screen, and show or hide the
- * cursor.
+ * Escape codes: move the cursor to the top left corner, clear the rest of the line, clear the rest of the screen, show and hide the cursor.
  */
 const [HOME, CLEAR_LINE, CLEAR_BELOW, SHOW, HIDE] = ['\u001b[H', '\u001b[K', '\u001b[J', '\u001b[?25h', '\u001b[?25l'];
 
@@ -51,7 +50,6 @@ const screen: Screen = {
   },
 };
 
-/** The terminal of this process. */
 export const terminal: Terminal = {
   folder: process.cwd(),
   environment: process.env,
@@ -65,7 +63,7 @@ export const terminal: Terminal = {
     }),
 };
 
-/** Adds the escape codes of a colour to a text, if the terminal may show colours. */
+/** Colours a text, if the terminal can show colours. */
 export function coloured(
   on: Terminal,
   colour: 'red' | 'yellow' | 'green' | 'cyan' | 'bold' | 'dim',

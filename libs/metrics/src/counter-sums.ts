@@ -6,8 +6,8 @@ interface Row {
 }
 
 /**
- * Values of one counter: a sum for each combination of attribute values. OpenTelemetry reads the sums when it collects metrics. Adding to a
- * sum here costs less than adding to a counter of OpenTelemetry.
+ * Values of one counter by its attributes. OpenTelemetry reads them when it collects metrics. Adding here costs less than adding to a
+ * counter of OpenTelemetry.
  */
 export class Sums {
   private readonly rows = new Map<string, Row>();

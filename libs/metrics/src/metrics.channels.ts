@@ -9,12 +9,12 @@ import type { ScriptRegistryEvents } from 'luanest/script-registry';
 import type { StreamConsumerEvents } from 'luanest/stream-consumer';
 
 // This file imports only types of the libs, so that importing luanest/metrics does not load them. See DECISIONS.md: metrics-from-events
-/** Maps the full name of each channel of a lib to the type of its events. */
+/** Type of each event of a lib, by the full name of its channel. */
 type ByChannel<Channels extends Readonly<Record<keyof Events, string>>, Events> = {
   [E in keyof Events as Channels[E]]: Events[E];
 };
 
-/** Maps the full name of each channel of all libs to the type of its events. */
+/** Type of each event of all libs, by the full name of its channel. */
 export type ChannelEvents = ByChannel<typeof ScriptRegistryEvents, ScriptRegistryEvents> &
   ByChannel<typeof RateLimitEvents, RateLimitEvents> &
   ByChannel<typeof OnceEvents, OnceEvents> &

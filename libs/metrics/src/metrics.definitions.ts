@@ -1,9 +1,9 @@
 import type { Metric, MetricKind } from './metrics.types';
 
-/** Bucket bounds of the histograms for calls to Redis, seconds. */
+/** Bucket bounds of histograms for calls to Redis, seconds. */
 const CALL = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
-/** Bucket bounds of the histograms for work that may take long, seconds. */
+/** Bucket bounds of histograms for work that may take long, seconds. */
 const WORK = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600] as const;
 
 const SCRIPT = ['luanest.registry', 'luanest.script'] as const;

@@ -7,8 +7,8 @@ import { KNOWN, resolveOptions, type MetricsOptions } from './metrics.options';
 /** Options of MetricsModule. */
 export interface MetricsModuleOptions extends Omit<MetricsOptions, 'tasks'> {
   /**
-   * Injection token of `DelayedTaskService`. If it is set, gauges show the numbers of the task queue. Each time that metrics are collected,
-   * `stats()` of the service is called once. Default: no such gauges.
+   * Injection token of `DelayedTaskService`, whose numbers gauges then show. `stats()` of the service is called once each time metrics are
+   * collected. Default: no such gauges.
    */
   readonly tasks?: InjectionToken<Queue>;
 }
@@ -31,12 +31,12 @@ const MetricsModuleBase = defineLuanestModule<MetricsModuleOptions, object>({
   parts: () => ({ providers: [], exports: [] }),
 });
 
-/** Module that records metrics until the app has shut down. Every option has a default. Import it once in each process. */
+/** Records metrics until the app has shut down. Every option has a default. Import this module once in each process. */
 @Module({})
 export class MetricsModule extends MetricsModuleBase implements OnModuleInit, OnApplicationShutdown {
   private readonly running: RunningMetrics;
 
-  /** Starts the metrics. The constructor does this, so that the metrics include events from before `onModuleInit` of any module. */
+  /** Starts the metrics already in the constructor, so that they include events from before `onModuleInit` of any module. */
   constructor(
     @Inject(OPTIONS) private readonly options: MetricsModuleOptions,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
@@ -47,12 +47,11 @@ export class MetricsModule extends MetricsModuleBase implements OnModuleInit, On
     this.running = startMetrics({ ...others, ...(tasks && { tasks: { stats: () => this.queue(tasks).stats() } }) });
   }
 
-  /** Checks that the app provides the token `tasks`. @throws an error of Nest if the app does not provide it */
+  /** Checks that the app provides the token of the option `tasks`. @throws an error of Nest if it does not */
   onModuleInit(): void {
     if (this.options.tasks) this.queue(this.options.tasks);
   }
 
-  /** Stops the metrics. */
   onApplicationShutdown(): void {
     this.running.stop();
   }

@@ -23,7 +23,6 @@ const SOURCES = [
   watchStreams,
 ];
 
-/** Metrics that were started. */
 export interface RunningMetrics {
   /** Stops recording: unsubscribes from all channels, and removes the counters and gauges from OpenTelemetry. May be called twice. */
   stop(): void;

@@ -3,12 +3,12 @@ import { TABLE, type AttributesOf, type MetricName, type MetricOf } from './metr
 import type { Metric } from './metrics.types';
 import { Sums } from './counter-sums';
 
-/** Function that reads the current values of a gauge, and passes each value to `show`. */
+/** Function that reads the values of a gauge, and passes each to `show`. */
 type Observe<N extends MetricOf<'gauge'>> = (
   show: (value: number, attributes: AttributesOf<N>) => void,
 ) => void | Promise<void>;
 
-/** Records metrics in a meter of OpenTelemetry. Creates a counter or histogram when it gets its first value. */
+/** Records metrics with OpenTelemetry. A counter or histogram is created when it gets its first value. */
 export class Recorder {
   private readonly sums = new Map<MetricName, Sums>();
   private readonly histograms = new Map<MetricName, Histogram>();
@@ -37,7 +37,7 @@ export class Recorder {
     histogram.record(value, attributes);
   }
 
-  /** Creates a gauge. Each time that metrics are collected, calls `observe` to get the values of the gauge. */
+  /** Creates a gauge, whose values `observe` returns each time metrics are collected. */
   watch<N extends MetricOf<'gauge'>>(name: N, observe: Observe<N>): void {
     const { unit, description }: Metric = TABLE[name];
     const gauge = this.meter.createObservableGauge(name, { unit, description });

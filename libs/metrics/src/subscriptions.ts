@@ -6,8 +6,8 @@ export class Subscriptions {
   private readonly undo: (() => void)[] = [];
 
   /**
-   * Calls `handle` with each event of a channel. If `handle` throws, reports the error to `diag` of OpenTelemetry. Otherwise Node would end
-   * the process.
+   * Calls `handle` with each event of a channel. If `handle` throws, the error is reported to `diag` of OpenTelemetry; otherwise Node would
+   * end the process.
    */
   on<C extends keyof ChannelEvents>(channel: C, handle: (event: ChannelEvents[C]) => void): void {
     const listener = (event: unknown): void => {

@@ -19,7 +19,6 @@ The exit status is 1 if there is an error.
   --client NAME    ioredis or redis. Default: the one that is installed, ioredis if both are
   --json           prints { "findings": [{ "check", "level", "nodes", "found", "why", "remedy" }] }`;
 
-/** The command `luanest doctor`. */
 export const doctor: Command = {
   summary: 'looks at a Redis, and says what is wrong for luanest, why, and what to do',
   help: HELP,

@@ -12,9 +12,9 @@ import { type Finding, joinEqual, type ServerFinding } from './finding';
 export interface Examination {
   readonly url: URL;
   readonly cluster: boolean;
-  /** The option `prefix` of the app's ScriptRegistryModule. */
+  /** Option `prefix` of the app's ScriptRegistryModule. */
   readonly prefix: string;
-  /** Folder of the app. The package ioredis or redis is loaded from its node_modules. */
+  /** Folder of the app, whose node_modules have ioredis or redis. */
   readonly folder: string;
   /** The client package to use. Default: ioredis if it is installed, otherwise redis. */
   readonly client?: InstalledClient['kind'];
@@ -30,7 +30,7 @@ export async function examine({ url, cluster, prefix, folder, client }: Examinat
     if (mode) return [mode];
     masters = cluster ? await mastersOf(first, url, open) : [{ node: first }];
     const servers: ServerFacts[] = [];
-    // The servers are examined one after the other. In parallel, the requests would distort each other's round-trip times.
+    // One server after the other, because parallel requests would distort the round-trip times.
     for (const master of masters)
       servers.push(await askServer(master, prefix, decodeURIComponent(url.username) || 'default'));
     const findings = servers.flatMap((facts) =>

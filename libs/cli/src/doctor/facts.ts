@@ -3,10 +3,9 @@ import type { Master, SlotRange } from '../redis/servers';
 import type { Node } from '../redis/node';
 import { LUA, permissionProbes, type Probe } from './permission-probes';
 
-/** The result of a request to Redis: a value, or the message of an error. */
+/** Result of a request to Redis: the value, or the message of the error. */
 export type Outcome<T> = { readonly value: T } | { readonly error: string };
 
-/** The fields of INFO by their names. */
 export type Info = ReadonlyMap<string, string>;
 
 export interface Durations {
@@ -15,7 +14,7 @@ export interface Durations {
   readonly slowestMs: number;
 }
 
-/** The replies of one server to everything that `luanest doctor` asks. */
+/** Replies of one server to all questions of `luanest doctor`. */
 export interface ServerFacts {
   readonly id: string;
   readonly info: Outcome<Info>;
@@ -25,24 +24,24 @@ export interface ServerFacts {
   readonly clock: Outcome<Clock>;
   /** SHA1 hash that SCRIPT LOAD returned. */
   readonly load: Outcome<string>;
-  /** Round-trip times of a script that does nothing. `ping` has those of PING. */
+  /** Round-trip times of an empty script. `ping` has those of PING. */
   readonly evalsha: Outcome<Durations>;
   readonly ping: Outcome<Durations>;
-  /** Commands that the user may not run, as reported by the server. */
+  /** Commands that the server does not allow the user to run. */
   readonly refused: Outcome<readonly Probe[]>;
   readonly cluster: Outcome<Info> | undefined;
   readonly keyspace: Outcome<Keyspace>;
 }
 
 export interface Clock {
-  /** The time of Redis minus the time of this machine, ms. */
+  /** Clock of Redis minus clock of this machine, ms. */
   readonly aheadMs: number;
   /** Maximum error of `aheadMs`: half of the shortest round-trip time, ms. */
   readonly errorMs: number;
 }
 
 export interface Keyspace {
-  /** Number of keys that SCAN looked at. In a large database, this is less than `total`. */
+  /** Number of keys that were checked. In a large database, fewer than `total`. */
   readonly scanned: number;
   readonly total: number;
   /** Number of keys of each lib of luanest, by the name of the lib. */
@@ -51,10 +50,10 @@ export interface Keyspace {
 
 const ROUND_TRIPS = 50;
 const TIME_SAMPLES = 8;
-/** Maximum number of keys that SCAN looks at: 1000 in each call. One such call takes Redis less than a millisecond. */
+/** Maximum number of keys to check with SCAN, 1000 per call. One such call takes Redis less than a millisecond. */
 const MOST_KEYS = 50_000;
 
-/** Collects the facts about a server. Rejects if the connection fails. */
+/** Asks a server everything that the doctor must know. Rejects if the connection fails. */
 export async function askServer({ node, slots }: Master, prefix: string, user: string): Promise<ServerFacts> {
   const key = ownKey(prefix, slots);
   const load = await outcome(async () => String(await node.call('SCRIPT', 'LOAD', LUA)));
@@ -87,7 +86,7 @@ async function outcome<T>(ask: () => Promise<T>): Promise<Outcome<T>> {
   }
 }
 
-/** Returns a key with the prefix whose slot is on this node. Another node would redirect a script with this key. */
+/** Returns a key with the prefix and with a hash slot of this node. For another slot, the node would redirect the script. */
 function ownKey(prefix: string, slots: readonly SlotRange[] | undefined): string {
   for (let n = 0; ; n += 1) {
     const key = `${prefix}:doctor:{${n}}`;
@@ -108,7 +107,7 @@ async function configOf(node: Node): Promise<Info | undefined> {
     const [, value] = (await node.call('CONFIG', 'GET', name)) as readonly string[];
     return [name, value ?? ''];
   };
-  // CONFIG GET often fails: many users may not run it, and some hosted services do not have it.
+  // Many Redis users may not run CONFIG GET, and some hosted services do not have it.
   const found = await outcome(() => Promise.all(names.map(read)));
   return 'value' in found ? new Map(found.value) : undefined;
 }
@@ -138,12 +137,14 @@ async function durationsOf(send: () => Promise<unknown>): Promise<Durations> {
   return { medianMs: took[ROUND_TRIPS / 2] as number, slowestMs: took.at(-1) as number };
 }
 
-/** Returns the ARGV of the script: for each probe the number of its words, then the words. */
+/** Returns the arguments of the Lua script: for each command the number of its words, then the words. */
 function words(probes: readonly Probe[]): string[] {
   return probes.flatMap(({ call }) => [String(call.length), ...call]);
 }
 
-/** Returns the refused probes. @param reply a number for each probe: 1 permitted, 0 refused, -1 unknown to this server */
+/**
+ * Returns the commands that the user may not run. @param reply one number per command: 1 permitted, 0 refused, -1 unknown to this server
+ */
 function refusedOf(reply: unknown, probes: readonly Probe[]): Probe[] {
   const permitted = reply as readonly number[];
   return probes.filter((_, i) => Number(permitted[i]) === 0);

@@ -1,27 +1,27 @@
-/** The result of one check of `luanest doctor`. */
+/** Result of one check of `luanest doctor`. */
 export interface Finding {
-  /** Name of the check, such as `eviction`. It is the same in all versions, so that programs can compare it. */
+  /** Name of the check, such as `eviction`. It is the same in all versions, for programs that read it. */
   readonly check: string;
   /** `error`: luanest loses data or does not work. `warning`: luanest may lose data, may fail, or is slower. */
   readonly level: 'ok' | 'warning' | 'error';
   /** `host:port` of the servers that have this result. Absent if the result is about the whole Cluster or about this machine. */
   readonly nodes?: readonly string[];
-  /** Observation of the check, as a sentence. */
+  /** Result of the check, as a sentence. */
   readonly found: string;
-  /** Reason why the result matters. Absent if `level` is `ok`. */
+  /** Reason why this matters. Absent if `level` is `ok`. */
   readonly why?: string;
   /** How to fix the problem: commands, settings, or a page of the documentation. Absent if `level` is `ok`. */
   readonly remedy?: string;
 }
 
-/** A finding about one server. The caller adds the server's address as `nodes`. */
+/** A finding about one server, before the address of the server is added. */
 export type ServerFinding = Omit<Finding, 'nodes'>;
 
 export function ok(check: string, found: string): ServerFinding {
   return { check, level: 'ok', found };
 }
 
-/** Merges findings that are equal except for their servers into one finding with all these servers. */
+/** Merges findings that differ only in their servers. */
 export function joinEqual(findings: readonly Finding[]): Finding[] {
   const joined = new Map<string, Finding>();
   for (const finding of findings) {

@@ -1,21 +1,20 @@
-/** A command that luanest sends, or that its scripts call. The doctor asks Redis if the user may run it. */
+/** A command that luanest or its scripts send. The doctor asks Redis if the user may run it. */
 export interface Probe {
   /**
-   * The part of luanest that needs the command. `scripts`: every call. `wake-up`: waiters, which poll without it. Any other value is the
-   * name of a lib, or of a group in `CONNECTION`.
+   * Part of luanest that needs the command. `scripts`: every call. `wake-up`: code that waits, which polls without it. Otherwise the name
+   * of a lib, or of a group in `CONNECTION`.
    */
   readonly of: string;
   /** Name of the command as ACL SETUSER expects it, such as `client|setname`. */
   readonly command: string;
-  /** The command and its arguments. */
+  /** Command with its arguments. */
   readonly call: readonly string[];
 }
 
 /**
- * Lua script that asks Redis which commands the user may run. It runs none of them. ARGV has for each command: the number of its words,
- * then the words. Redis checks the user's permissions for the command, its keys and its channels. The reply has one number for each
- * command: 1 permitted, 0 refused, -1 unknown to this server. The script declares a key, because some services refuse scripts without a
- * key.
+ * Lua script that asks Redis which commands the user may run, without running them. ARGV has for each command the number of its words, and
+ * the words. Redis checks the permissions for the command, its keys and its channels. The reply has one number per command: 1 permitted, 0
+ * refused, -1 unknown to this server. The script declares a key, because some services refuse scripts without one.
  */
 export const LUA = `#!lua flags=no-writes
 local replies = {}
@@ -29,7 +28,7 @@ end
 return replies
 `;
 
-/** Commands that ScriptRegistryModule and its clients send. The group `cluster` has the commands that only clients of a Cluster send. */
+/** Commands that ScriptRegistryModule and its clients send. Those of the group `cluster` are sent only to a Cluster. */
 const CONNECTION: Readonly<Record<string, string>> = {
   scripts: 'evalsha eval script|load script|exists ping info hello',
   cluster: 'cluster|slots cluster|shards readonly',
@@ -57,7 +56,7 @@ export const LIB_COMMANDS: Readonly<Record<string, string>> = {
   transport: 'spublish',
 };
 
-/** Commands of which scripts call subcommands, with these subcommands. */
+/** Subcommands that scripts call, by their commands. */
 const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
   memory: ['usage'],
   xgroup: ['create', 'delconsumer', 'destroy'],
@@ -67,7 +66,7 @@ const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
 /**
  * Returns the probes for all commands.
  *
- * @param key a key that begins with the prefix of luanest. It is also used as the name of a channel
+ * @param key key with the prefix of luanest, which also serves as the name of a channel
  */
 export function permissionProbes(key: string): Probe[] {
   const groups = Object.entries({ ...CONNECTION, ...LIB_COMMANDS });
@@ -85,8 +84,8 @@ function probesOf(of: string, command: string, key: string): Probe[] {
 }
 
 /**
- * Returns the arguments of a probe. Most commands get the key six times, because Redis looks for keys at different positions for each
- * command. With fewer arguments than these positions, some servers crash.
+ * Returns the arguments with which a permission is asked for. Most commands get the key six times, because each command has its keys at
+ * other positions, and some servers crash if an argument is missing there.
  */
 function argsOf(command: string, key: string): string[] {
   if (command === 'evalsha' || command === 'eval') return ['', '1', key];

@@ -28,7 +28,6 @@ A second run changes nothing more. It needs the \`typescript\` of the app.
   --write          changes the files
   --storage-only   throttler: the guard and the decorators stay, and count in Redis`;
 
-/** The command `luanest migrate`. */
 export const migrate: Command = {
   summary: 'changes an app from throttler, redlock or unlocked cron jobs to luanest, and lists the rest',
   help: HELP,
@@ -52,7 +51,7 @@ export const migrate: Command = {
         values.write === true ? `changed  ${file.path}` : shownDiff(unifiedDiff(file.path, file.text, after), terminal),
       );
     }
-    // The diff goes to the standard output, so that it can be piped. So the list of notes goes to the standard error.
+    // Only the diff goes to the standard output, so that it can be piped.
     terminal.complain(summary(project.notes(), changed.length, migration, values.write === true));
     return Promise.resolve(0);
   },

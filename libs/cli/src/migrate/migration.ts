@@ -1,10 +1,10 @@
 import type { Project } from './code/project';
 
-/** A codemod. It changes the source files of a project, and adds notes about the changes that it cannot make. */
+/** A codemod: it edits the files of a project, and adds notes about what it cannot change. */
 export interface Migration {
-  /** File name of the page in docs/ that explains how to make the remaining changes. */
+  /** Page in docs/ that explains how to finish the migration by hand. */
   readonly guide: string;
-  /** Shell commands that the user must run after the migration. */
+  /** Shell commands to run after the migration. */
   readonly afterwards: readonly string[];
   migrate(project: Project): void;
 }

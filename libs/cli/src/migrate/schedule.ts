@@ -7,9 +7,7 @@ import type { Migration } from './migration';
 const SCHEDULE = '@nestjs/schedule';
 const FROM = 'luanest/scheduled-lock';
 
-/**
- * The codemod `luanest migrate schedule`. It adds @ScheduledLock to the jobs of @nestjs/schedule, so that each tick runs on only one node.
- */
+/** Codemod `luanest migrate schedule`: adds @ScheduledLock to the jobs of @nestjs/schedule, so that each run happens on one node only. */
 export const schedule: Migration = {
   guide: 'from-nest-schedule.md',
   afterwards: ['npm install luanest ioredis'],
@@ -75,7 +73,7 @@ function lockJobs(file: EditedFile, project: Project): number {
   return jobs;
 }
 
-/** Returns the reason why a job must not get a lock; undefined if there is none. */
+/** Returns the reason why a job cannot get a lock; undefined if it can. */
 function problemOf(
   { syntax }: Project,
   type: ts.ClassDeclaration,

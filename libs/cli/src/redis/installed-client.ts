@@ -2,7 +2,6 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { UsageError } from '../usage-error';
 
-/** The part of the package `ioredis` that the program uses. */
 interface Ioredis {
   readonly Redis: new (url: string, options: Readonly<Record<string, unknown>>) => IoredisClient;
 }
@@ -13,7 +12,6 @@ export interface IoredisClient {
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 
-/** The part of the package `redis` that the program uses. */
 interface NodeRedis {
   createClient(options: Readonly<Record<string, unknown>>): NodeRedisClient;
 }
@@ -28,7 +26,7 @@ export type InstalledClient =
   { readonly kind: 'ioredis'; readonly ioredis: Ioredis } | { readonly kind: 'redis'; readonly redis: NodeRedis };
 
 /**
- * Loads a package from the folder of the app. If the app does not have it, loads it from the place where luanest is installed.
+ * Loads a package from the folder of the app, or else from where luanest is installed.
  *
  * @returns undefined if the package is not installed
  */

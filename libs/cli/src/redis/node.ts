@@ -1,13 +1,13 @@
 import { installedClient, type InstalledClient } from './installed-client';
 
-/** Maximum time to connect, ms. */
+/** Longest time to connect, ms. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /** A connection to one server. It does not reconnect. */
 export interface Node {
   /** Address of the server: `host:port`. */
   readonly id: string;
-  /** Sends a command. @returns the reply, with strings instead of bytes @throws Error with the error message of Redis */
+  /** Sends a command. @returns the reply, with text instead of bytes @throws Error with the message of Redis */
   call(...words: readonly (string | number)[]): Promise<unknown>;
   close(): void;
 }
@@ -36,13 +36,12 @@ async function openByIoredis(
   const client = new Redis(url.href, {
     lazyConnect: true,
     retryStrategy: null,
-    // With the ready check of ioredis, commands would wait until the server has loaded its data. The doctor must report that the server is
-    // still loading.
+    // The ready check of ioredis would delay commands until the server has loaded its data, but the doctor must report a loading server.
     enableReadyCheck: false,
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_TIMEOUT_MS,
   });
-  // If `connect` fails, its error reports only that the connection was closed. The event `error` has the cause.
+  // The error of `connect` only shows that the connection was closed. The event `error` has the cause.
   const failures = listenForFailures(client);
   await connect(() => client.connect(), failures, url);
   return {
@@ -60,7 +59,7 @@ async function openByNodeRedis(redis: Extract<InstalledClient, { kind: 'redis' }
   return { id: idOf(url), call: (...words) => client.sendCommand(words.map(String)), close: () => client.destroy() };
 }
 
-/** Collects the events `error` of a client. Without a listener for them, ioredis prints each error, and node-redis ends the process. */
+/** Collects the `error` events of a client. Without a listener, ioredis prints each error, and node-redis ends the process. */
 function listenForFailures(client: { on(event: 'error', listener: (error: Error) => void): unknown }): Error[] {
   const failures: Error[] = [];
   client.on('error', (error) => failures.push(error));
@@ -73,12 +72,12 @@ async function connect(open: () => Promise<unknown>, failures: readonly Error[],
   } catch (error) {
     throw new ConnectError(url, failures[0] ?? (error as Error));
   }
-  // If the user or the password is wrong, `connect` of ioredis still resolves. The event `error` then has the refusal.
+  // `connect` of ioredis resolves even if the user or the password is wrong. The refusal comes as the event `error`.
   const [refused] = failures;
   if (refused) throw new ConnectError(url, refused);
 }
 
-/** Thrown if a server cannot be reached, or refuses the user. */
+/** A server cannot be reached, or refuses the user. */
 export class ConnectError extends Error {
   constructor(url: URL, cause: Error) {
     const nested = (cause as AggregateError).errors as readonly Error[] | undefined;

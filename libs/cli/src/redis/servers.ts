@@ -1,7 +1,7 @@
 import { UsageError } from '../usage-error';
 import type { Node, OpenNode } from './node';
 
-/** A range of Cluster slots. Both ends are included. */
+/** Range of hash slots, including both ends. */
 export type SlotRange = readonly [from: number, to: number];
 
 /** A connected master. `slots` is undefined without a Cluster. */
@@ -19,7 +19,7 @@ export function redisUrl(option: unknown, environment: Readonly<Record<string, s
     );
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === '')
-    // The message does not show the given text, because it may contain a password.
+    // The given text may contain a password, so the message does not show it.
     throw new UsageError(
       'The address of Redis is not a URL. Expected redis://user:password@host:6379, or rediss:// with TLS.',
     );
@@ -37,7 +37,7 @@ export async function openMasters(url: URL, cluster: boolean, open: OpenNode): P
   }
 }
 
-/** Connects to all masters of a Cluster that have slots. @param first an open connection to one of its nodes */
+/** Connects to all masters of a Cluster that have hash slots. @param first open connection to one of its nodes */
 export async function mastersOf(first: Node, url: URL, open: OpenNode): Promise<Master[]> {
   const slots = (await first.call('CLUSTER', 'SLOTS')) as readonly [number, number, readonly [string, number]][];
   const ranges = new Map<string, SlotRange[]>();

@@ -2,21 +2,18 @@ import { measuredMs } from '../../../internal/src/without-nest';
 import { fields } from '../doctor/facts';
 import type { Node } from '../redis/node';
 
-/** Counters of one command since the start of the server. For a Cluster: the sums of all its masters. */
+/** Counters of one command since the start of the server, or summed up for the masters of a Cluster. */
 export interface CommandCounters {
   readonly calls: number;
   /** Total execution time in Redis, microseconds. */
   readonly usec: number;
   /** Number of calls that Redis refused, or that failed. */
   readonly failed: number;
-  /**
-   * 99th percentile of the execution time of a call since the start of the server, microseconds. For a Cluster: the highest one of its
-   * masters.
-   */
+  /** 99th percentile of the execution time since the start of the server, microseconds; for a Cluster, the highest of its masters. */
   readonly p99Usec: number;
 }
 
-/** The counters of all servers at one moment, added up. */
+/** Counters of all servers at one moment. */
 export interface Sample {
   readonly atMs: number;
   readonly commands: ReadonlyMap<string, CommandCounters>;
@@ -28,7 +25,7 @@ export interface Sample {
 
 const NONE: CommandCounters = { calls: 0, usec: 0, failed: 0, p99Usec: 0 };
 
-/** Reads the counters of all servers. Sends one command to each server. */
+/** Reads the counters of all servers, with one command to each. */
 export async function takeSample(nodes: readonly Node[]): Promise<Sample> {
   const infos = await Promise.all(
     nodes.map(async (node) =>

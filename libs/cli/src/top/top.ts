@@ -25,7 +25,6 @@ Each time it sends one INFO to each master, and seven commands for each partitio
   --prefix PREFIX  \`prefix\` of ScriptRegistryModule. Default: luanest
   --once           prints the rates of 2 s and ends; also if the output is not a terminal`;
 
-/** The command `luanest top`. */
 export const top: Command = {
   summary: 'shows what a Redis does: queues and streams, and rates, times and failures of commands',
   help: HELP,

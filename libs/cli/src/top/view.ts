@@ -4,24 +4,24 @@ import { rounded, row } from './table';
 /** Commands that run or load the scripts of luanest. */
 const SCRIPTS = new Set(['evalsha', 'eval', 'evalsha_ro', 'script|load']);
 
-/** A line of the table: the rates of one command between two samples. */
+/** One line of the table: rates of a command between two samples. */
 export interface CommandRates {
   readonly command: string;
   readonly script: boolean;
   readonly callsPerSecond: number;
   readonly failedPerSecond: number;
-  /** Mean execution time in Redis of the calls between the two samples, microseconds. */
+  /** Mean execution time of a call between two samples, microseconds. */
   readonly usecPerCall: number;
   readonly p99Usec: number;
-  /** Share of the time between the two samples that Redis spent on this command, percent of one core. */
+  /** Time that Redis spent on this command between two samples, percent of one core. */
   readonly busyPercent: number;
 }
 
-/** Calculates the rates between two samples. The command that took the most time comes first. Commands without calls are left out. */
+/** Computes the rates between two samples. The command with the most execution time comes first; commands without calls are left out. */
 export function ratesOf(before: Sample, after: Sample): CommandRates[] {
   const seconds = Math.max((after.atMs - before.atMs) / 1_000, 0.001);
   const rates = [...after.commands].map(([command, now]): CommandRates => {
-    // The counters of a server begin at 0 again after its restart.
+    // After a restart of the server, its counters begin at 0 again.
     const then = before.commands.get(command);
     const base = then && then.calls <= now.calls ? then : { calls: 0, usec: 0, failed: 0 };
     const calls = now.calls - base.calls;

@@ -4,7 +4,10 @@ import type { MetricsOptions } from '../metrics.options';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
-/** Age at which the gauges drop the statistics of a group, ms: if no consumer has published newer ones, the consumers have stopped. */
+/**
+ * The gauges drop the statistics of a stream group after this time, ms. If no consumer has published newer ones, the consumers have
+ * stopped.
+ */
 const STREAM_STATS_LAST_MS = 300_000;
 
 type Queue = NonNullable<MetricsOptions['tasks']>;
@@ -12,7 +15,7 @@ type Queue = NonNullable<MetricsOptions['tasks']>;
 const STREAM_STATES = ['length', 'pending', 'lag', 'due', 'parked', 'dead'] as const;
 const TASK_STATES = ['waiting', 'overdue', 'running', 'dead'] as const;
 
-/** Defines gauges that show the statistics of each consumer group, as the consumers of this process published them last. */
+/** Defines gauges for the statistics of stream groups, which the consumers of this process publish. */
 export function watchStreams(on: Subscriptions, recorder: Recorder): void {
   const latest = new Map<string, StreamConsumerEvents['groupMeasured'] & { readonly at: number }>();
   on.on('luanest:stream-consumer:group.measured', (event) =>
@@ -37,11 +40,11 @@ export function watchStreams(on: Subscriptions, recorder: Recorder): void {
   });
 }
 
-/** Defines gauges that show the size and the lateness of a task queue. Calls `stats()` once each time that metrics are collected. */
+/** Defines gauges for the size and the lateness of a task queue. Calls `stats()` once each time metrics are collected. */
 export function watchTasks(queue: Queue, recorder: Recorder): void {
   let pending: ReturnType<Queue['stats']> | undefined;
   const stats = (): ReturnType<Queue['stats']> => {
-    // Each collection of metrics reads both gauges. They share one call of `stats()`.
+    // Both gauges are read in one collection of metrics, so they share one call of `stats()`.
     pending ??= queue.stats().finally(() => (pending = undefined));
     return pending;
   };

@@ -31,7 +31,7 @@ export function countTasks(on: Subscriptions, recorder: Recorder): void {
     const named = { 'luanest.delayed_task.namespace': namespace };
     const full = { ...named, 'luanest.delayed_task.name': name, 'luanest.outcome': status };
     recorder.record('luanest.delayed_task.attempt.duration', full, durationMs / 1_000);
-    // `unknown`: this worker has no handler, so the task goes to another worker, which records the lateness.
+    // With `unknown`, this worker has no handler, and gives the task to another worker, which records the lateness.
     if (status !== 'unknown') recorder.record('luanest.delayed_task.lateness', named, lateMs / 1_000);
   });
   on.on('luanest:delayed-task:tasks.buried', ({ namespace, count }) =>

@@ -1,7 +1,7 @@
 import type { Info, ServerFacts } from '../facts';
 import { type Finding, ok } from '../finding';
 
-/** Checks that the option `--cluster` was given if, and only if, the server is part of a Cluster. @returns a finding if not */
+/** Returns a finding if `--cluster` was given for a server without a Cluster, or was not given for a server in one. */
 export function clusterMode(info: Info, asked: boolean): Finding | undefined {
   const is = info.get('cluster_enabled') === '1';
   if (is === asked) return undefined;

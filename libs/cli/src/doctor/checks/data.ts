@@ -16,7 +16,7 @@ export function eviction(info: Info): ServerFinding[] {
   return [
     {
       check: 'eviction',
-      // Without `maxmemory`, Redis does not evict keys.
+      // Without `maxmemory`, Redis evicts no keys.
       level: limit === 0 && evicted === 0 ? 'warning' : 'error',
       found: `maxmemory-policy is ${policy}, ${memory}, ${counted(evicted, 'key')} evicted since the start.`,
       why: 'luanest has no keys that may be lost. Each evicted key is a lost task or message, an id that may run twice, or a limit that counts from 0.',
@@ -41,7 +41,7 @@ function fullness(used: number, limit: number): ServerFinding[] {
   ];
 }
 
-/** Checks the persistence: how much data a crash of Redis would lose. */
+/** Checks persistence: how much data would be lost if Redis crashed. */
 export function persistence(info: Info, config: Info | undefined): ServerFinding[] {
   const failed = failedWrites(info);
   if (failed.length > 0) return failed;

@@ -47,7 +47,7 @@ export function lua({ load, evalsha, user }: ServerFacts, prefix: string): Serve
   };
 }
 
-/** Reports the commands that luanest needs and that the user may not run (ACL). */
+/** Reports the commands that luanest needs, but the Redis user may not run (ACL). */
 export function permissions(facts: ServerFacts): ServerFinding[] {
   const { refused, user, keyspace } = facts;
   if ('error' in refused) return [];

@@ -41,7 +41,7 @@ export function readiness(info: Info): ServerFinding[] {
   ];
 }
 
-/** Checks the role of the server and its replicas, and if the master refuses writes when it has lost them. */
+/** Checks the role of the server, its replicas, and if the master refuses writes after it has lost them. */
 export function replication(info: Info): ServerFinding[] {
   if (info.get('role') !== 'master')
     return [
@@ -89,7 +89,7 @@ export function replication(info: Info): ServerFinding[] {
   return [ok('replicas', `${counted(replicas, 'replica')}, ${good} of them up to date`)];
 }
 
-/** Compares the clock of this machine with the clock of Redis. */
+/** Compares the clock of this machine with that of Redis. */
 export function clock({ clock: outcome }: ServerFacts): ServerFinding {
   if ('error' in outcome)
     return {
@@ -124,7 +124,7 @@ export function clock({ clock: outcome }: ServerFacts): ServerFinding {
   return ok('clock', text);
 }
 
-/** Reports the round-trip times of a script that does nothing, and of PING. */
+/** Reports the round-trip times of an empty script and of PING. */
 export function latency({ evalsha, ping }: ServerFacts): ServerFinding[] {
   if ('error' in evalsha || 'error' in ping) return [];
   const { medianMs, slowestMs } = evalsha.value;

@@ -7,7 +7,7 @@ interface Line {
 const CONTEXT = 3;
 const NO_NEWLINE = '\\ No newline at end of file';
 
-/** Returns the difference between two texts in the format of `diff -u`; '' if they are equal. */
+/** Returns the difference between two texts as `diff -u` does; '' if they are equal. */
 export function unifiedDiff(path: string, before: string, after: string): string {
   if (before === after) return '';
   const lines = changes(linesOf(before), linesOf(after));
@@ -59,7 +59,7 @@ function at(reached: ReadonlyMap<number, number>, k: number): number {
   return reached.get(k) ?? -1;
 }
 
-/** Returns the ranges of changed lines with their context. Ranges that touch or overlap are merged. */
+/** Returns the ranges of changed lines with some unchanged lines around them. Ranges that touch or overlap are merged. */
 function hunksOf(lines: readonly Line[]): { from: number; to: number }[] {
   const hunks: { from: number; to: number }[] = [];
   lines.forEach(({ kind }, i) => {

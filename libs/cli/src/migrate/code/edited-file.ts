@@ -3,21 +3,18 @@ import { applied, type Edit } from './edits';
 import { Imports } from './imports';
 import type { TypeScript } from './typescript';
 
-/** A note about something that the user must do or check. */
+/** Note about something that the user must do or check after a codemod. */
 export interface Note {
   /** Path of the file, relative to the folder of the app. */
   readonly file: string;
   /** Line number; the first line is 1. */
   readonly line: number;
-  /**
-   * `must`: without this step, the app does not compile, does not boot, or behaves wrongly. `check`: the app works, but behaves
-   * differently.
-   */
+  /** `must`: without this step, the app does not compile or boot, or behaves wrongly. `check`: the app works, but not quite as before. */
   readonly level: 'must' | 'check';
   readonly text: string;
 }
 
-/** A source file and its edits. The text outside the edits is unchanged, with its comments and formatting. */
+/** A source file and its edits. All other text stays as it is, with comments and formatting. */
 export class EditedFile {
   readonly source: ts.SourceFile;
   readonly imports: Imports;
@@ -59,13 +56,13 @@ export class EditedFile {
     return /^[ \t]*/.exec(this.text.slice(line))?.[0] ?? '';
   }
 
-  /** Returns the start of a node. If comments are directly above the node, returns the start of the first one. */
+  /** Returns the start of a node, including the comments directly above it. */
   startWithComments(node: ts.Node): number {
     const [first] = this.typescript.getLeadingCommentRanges(this.text, node.getFullStart()) ?? [];
     return first === undefined ? node.getStart() : first.pos;
   }
 
-  /** Removes a node. Also removes its lines if they contain nothing else. Comments above the node stay. */
+  /** Removes a node, and its lines if they contain nothing else. Comments above the node stay. */
   removeLines(node: ts.Node): void {
     const from = node.getStart();
     const start = this.text.lastIndexOf('\n', from - 1) + 1;
@@ -81,7 +78,7 @@ export class EditedFile {
     this.add({ start, end, text: '' });
   }
 
-  /** Removes an element of a list, with the comma after it. If there is none, removes the comma before it. */
+  /** Removes an element of a list, with the comma after it, or else before it. */
   removeElement(node: ts.Node): void {
     const after = /^\s*,[ \t]*(\r?\n)?/.exec(this.text.slice(node.end));
     const start = node.getStart();

@@ -1,11 +1,11 @@
-/** Replaces the characters from `start` to `end` (exclusive) by `text`. */
+/** Edit that replaces the characters from `start` to `end` (exclusive) by `text`. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** Applies edits to a text. If two edits overlap, the one that begins first is applied, and the other one is ignored. */
+/** Applies edits to a text. Of two that overlap, the one that begins first is applied. */
 export function applied(text: string, edits: readonly Edit[]): string {
   const sorted = edits
     .map((edit, order) => ({ ...edit, order }))
@@ -13,7 +13,7 @@ export function applied(text: string, edits: readonly Edit[]): string {
   let result = '';
   let at = 0;
   for (const { start, end, text: replacement } of sorted) {
-    // This edit overlaps the one before it, whose replacement removes the text that this edit would change.
+    // The edit before this one has already replaced the text that this one would change.
     if (start < at) continue;
     result += text.slice(at, start) + replacement;
     at = end;

@@ -2,7 +2,6 @@ import type * as ts from 'typescript';
 import type { Edit } from './edits';
 import type { TypeScript } from './typescript';
 
-/** The part of EditedFile that Imports uses. */
 interface File {
   readonly source: ts.SourceFile;
   readonly text: string;
@@ -18,7 +17,7 @@ interface Imported {
   readonly node: ts.ImportSpecifier | ts.Identifier;
 }
 
-/** The import declarations of a file, and the names that a codemod adds to them and removes from them. */
+/** The imports of a file, and the names that a codemod adds and removes. */
 export class Imports {
   private readonly wanted = new Map<string, Map<string, boolean>>();
   private readonly dropped = new Set<ts.Node>();
@@ -39,8 +38,8 @@ export class Imports {
   }
 
   /**
-   * Returns the import of a whole module as one object (`import * as x`); undefined if there is none. The other methods do not find names
-   * that are used through this object.
+   * Returns the import of a whole module as one object (`import * as x`); undefined if there is none. The other methods do not see names
+   * that are used through such an object.
    */
   wholesale(module: string): ts.Node | undefined {
     const named = this.declarations(module).find(
@@ -147,7 +146,7 @@ export class Imports {
     return `import ${types ? 'type ' : ''}{ ${list.join(', ')} } from ${this.quoted(module)}${this.semicolon()}`;
   }
 
-  /** Puts a text in the quotes (' or ") that the imports of the file use. */
+  /** Quotes a text as the imports of the file do, with ' or ". */
   quoted(text: string): string {
     const quote = this.all()[0]?.moduleSpecifier.getText()[0] ?? "'";
     return `${quote}${text}${quote}`;

@@ -2,19 +2,19 @@ import type * as ts from 'typescript';
 import type { EditedFile } from './edited-file';
 import type { Project } from './project';
 
-/** Code for the address of Redis, used if the app does not have an address that can be read from its code. */
+/** Code for the address of Redis, for an app whose own address cannot be read from its code. */
 export const DEFAULT_URL = "process.env.REDIS_URL ?? 'redis://127.0.0.1:6379'";
 
-/** A module that is added to the `imports` of a Nest module. */
+/** A module for the `imports` of a Nest module. */
 export interface NestModule {
-  /** The path that it is imported from, such as `luanest/lock`. */
+  /** Path to import the module from, such as `luanest/lock`. */
   readonly from: string;
   readonly name: string;
-  /** The code for `imports`, such as `LockModule.forRoot()`. */
+  /** Code of the module in `imports`, such as `LockModule.forRoot()`. */
   readonly call: string;
 }
 
-/** Returns ScriptRegistryModule; an empty list if the app imports it already. @param options code such as `{ url: ... }` */
+/** Returns ScriptRegistryModule as a list; an empty list if the app has it already. @param options code such as `{ url: ... }` */
 export function registryModule(project: Project, options = `{ url: ${DEFAULT_URL} }`): NestModule[] {
   const from = 'luanest/script-registry';
   if (project.imports(from, 'ScriptRegistryModule')) return [];
@@ -34,9 +34,9 @@ export function addBefore(file: EditedFile, element: ts.Node, modules: readonly 
 }
 
 /**
- * Adds the import declarations of the modules to the file.
+ * Imports the modules in a file.
  *
- * @returns the calls of the modules, with the kind of quotes that the file uses
+ * @returns their calls, with the quotes that the file uses
  */
 function callsOf(file: EditedFile, modules: readonly NestModule[]): string[] {
   for (const { from, name } of modules) file.imports.want(from, name);
@@ -44,7 +44,7 @@ function callsOf(file: EditedFile, modules: readonly NestModule[]): string[] {
   return modules.map(({ call }) => call.replaceAll("'", quote));
 }
 
-/** Adds modules to the root module of the app. @returns false if no root module is found that can be changed */
+/** Adds modules to the root module of the app. @returns false if there is no root module that can be changed */
 export function addToRoot(project: Project, modules: readonly NestModule[]): boolean {
   if (modules.length === 0) return true;
   const { syntax } = project;
@@ -60,7 +60,7 @@ export function addToRoot(project: Project, modules: readonly NestModule[]): boo
     addBefore(file, first, modules);
     return true;
   }
-  // A list on one line would be too long with the new modules, so each of them gets a line of its own.
+  // One line would be too long with the new modules, so each gets its own.
   const indent = `${file.indentAt((list ?? options.properties[0] ?? options).getStart())}  `;
   const open = `[\n${indent}${callsOf(file, modules).join(`,\n${indent}`)},\n`;
   const close = `${indent.slice(2)}]`;

@@ -8,7 +8,7 @@ import type { TypeScript } from './typescript';
 const IGNORED = new Set(['node_modules', 'dist', 'build', 'coverage']);
 const SOURCE = /(?<!\.d)\.[mc]?tsx?$/;
 
-/** The TypeScript files of an app, with the edits that a codemod makes to them. */
+/** The TypeScript files of an app, with the edits of a codemod. */
 export class Project {
   readonly files: readonly EditedFile[];
   readonly syntax: Syntax;

@@ -23,7 +23,7 @@ export class Syntax {
     return this.all(below, this.ts.isClassDeclaration);
   }
 
-  /** Returns the uses of an imported name: all identifiers of this name, except in imports and as names of properties. */
+  /** Returns the uses of an imported name: identifiers with this name, except in imports and as names of properties. */
   uses(file: EditedFile, local: string): ts.Identifier[] {
     return this.all(file.source, this.ts.isIdentifier).filter((node) => node.text === local && !this.isOnlyAName(node));
   }
@@ -42,7 +42,7 @@ export class Syntax {
     return this.ts.canHaveDecorators(node) ? (this.ts.getDecorators(node) ?? []) : [];
   }
 
-  /** Returns the decorator with this name, such as `@Cron(...)`; undefined if the node lacks it, or has it without parentheses. */
+  /** Returns the decorator with this name, such as `@Cron(...)`; undefined if there is none, or if it has no parentheses. */
   decorator(node: ts.Node, name: string): ts.CallExpression | undefined {
     return this.decorators(node)
       .map(({ expression }) => expression)
@@ -56,7 +56,7 @@ export class Syntax {
     return (this.ts.isCallExpression(expression) ? expression.expression : expression).getText();
   }
 
-  /** Returns the node as an object literal, without parentheses and `as` around it; undefined if it is not one. */
+  /** Returns a node as an object literal, without parentheses and `as`; undefined if it is something else. */
   object(node: ts.Node | undefined): ts.ObjectLiteralExpression | undefined {
     const bare = this.bare(node);
     return bare && this.ts.isObjectLiteralExpression(bare) ? bare : undefined;

@@ -2,10 +2,10 @@ import type ts from 'typescript';
 import { UsageError } from '../../usage-error';
 import { loadInstalled } from '../../redis/installed-client';
 
-/** The TypeScript package of the app. luanest uses only its parser. See DECISIONS.md: parser-of-the-app */
+/** The app's TypeScript package, of which only the parser is used. See DECISIONS.md: parser-of-the-app */
 export type TypeScript = typeof ts;
 
-/** Loads the TypeScript package of the app. @throws UsageError if it is not installed, or has no parser that can be called */
+/** Loads the app's TypeScript package. @throws UsageError if it is not installed, or has no parser */
 export function typescriptOf(folder: string): TypeScript {
   const found = loadInstalled('typescript', folder) as Partial<TypeScript> | undefined;
   if (typeof found?.createSourceFile === 'function') return found as TypeScript;

@@ -3,7 +3,7 @@ import type { EditedFile } from '../code/edited-file';
 import type { Project } from '../code/project';
 import { grouped } from '../throttler/rules';
 
-/** The settings that decide how long redlock waits for a lock: the number of retries, and the pause between them, ms. */
+/** Settings that decide how long redlock waits for a lock: number of retries, and pause between them, ms. */
 export interface Retries {
   readonly retryCount: number;
   readonly retryDelay: number;
@@ -25,7 +25,7 @@ export class RedlockCalls {
    * Converts the calls on one Redlock object.
    *
    * @param owner code of the object, such as `this.redlock`
-   * @param below the class or function in which `owner` means this object
+   * @param below class or function in which the code `owner` means this object
    * @param retries settings of the object
    */
   convert(owner: string, below: ts.Node, retries: Retries): void {
@@ -54,7 +54,7 @@ export class RedlockCalls {
     if (!resources || !duration) return;
     this.names(resources);
     const waitMs = this.waitMs(call, settings, retries);
-    // `renew: false`, because redlock does not renew these locks either.
+    // redlock does not renew these locks either, so `renew` is false.
     const options = [`leaseMs: ${duration.getText()}`, 'renew: false', ...waiting(waitMs)];
     this.file.add({ start: duration.getStart(), end: (settings ?? duration).end, text: `{ ${options.join(', ')} }` });
     this.noteExtensions(call);
@@ -86,7 +86,7 @@ export class RedlockCalls {
     this.signal(routine);
   }
 
-  /** Converts the parameter `signal` of a routine. With luanest the routine gets the lock, and `lock.signal` is the signal. */
+  /** Converts the parameter `signal` of a routine. luanest passes the lock instead, whose property `signal` it is. */
   private signal(routine: ts.SignatureDeclaration & ts.Node): void {
     const { syntax } = this.project;
     const [parameter] = routine.parameters;
@@ -102,7 +102,7 @@ export class RedlockCalls {
     }
   }
 
-  /** Replaces a list with one name by the name: `['a']` by `'a'`. */
+  /** Replaces a list of one name by the name: `['a']` by `'a'`. */
   private names(resources: ts.Expression): void {
     const list = this.project.syntax.array(resources);
     const [only] = list?.elements ?? [];
@@ -148,7 +148,7 @@ export class RedlockCalls {
     }
   }
 
-  /** Replaces a method of redlock that gets the lock by a method of the lock: `redlock.release(lock)` by `lock.release()`. */
+  /** Moves a method that gets the lock to the lock: `redlock.release(lock)` becomes `lock.release()`. */
   private onLock(call: ts.CallExpression, method: string): void {
     const [lock, ...rest] = call.arguments;
     if (lock)
@@ -177,7 +177,7 @@ export class RedlockCalls {
   }
 }
 
-/** Returns the code of the option `waitMs`. It is left out if undefined: luanest/lock then waits for 10 s. */
+/** Returns the code of the option `waitMs`; none if undefined, because luanest/lock then waits for 10 s. */
 function waiting(waitMs: number | undefined): string[] {
   return waitMs === undefined ? [] : [`waitMs: ${grouped(waitMs)}`];
 }

@@ -10,9 +10,9 @@ export interface Owner {
   /** Code of the object, such as `this.redlock`. */
   readonly name: string;
   readonly type: ts.ClassDeclaration;
-  /** The parameter of the constructor that the object is injected into. Absent if the class creates the object itself. */
+  /** Parameter of the constructor that receives the object. Absent if the class creates the object itself. */
   readonly parameter?: ts.ParameterDeclaration;
-  /** The property that stores the object. `assignment` is the statement that sets it. */
+  /** Property that holds the object; `assignment` is the statement that sets it. */
   readonly property?: ts.PropertyDeclaration;
   readonly assignment?: ts.ExpressionStatement;
   readonly made?: ts.NewExpression;
@@ -22,12 +22,12 @@ export interface Owner {
 export interface Provider {
   readonly file: EditedFile;
   readonly object: ts.ObjectLiteralExpression;
-  /** Code of the provider's `provide`. */
+  /** Code of `provide` in the provider. */
   readonly token: string;
   readonly made: ts.NewExpression;
 }
 
-/** Finds the classes and providers of a project that have or create Redlock objects. */
+/** Finds the classes and providers that have or create Redlock objects. */
 export class Owners {
   constructor(private readonly project: Project) {}
 
@@ -74,7 +74,7 @@ export class Owners {
     });
   }
 
-  /** Returns the code of the injection token of a parameter: the argument of @Inject(), or else the parameter's type. */
+  /** Returns the code of a parameter's injection token: the argument of @Inject(), or else the type. */
   tokenOf(parameter: ts.ParameterDeclaration): string {
     return this.injectOf(parameter)?.arguments[0]?.getText() ?? parameter.type?.getText() ?? '';
   }

@@ -8,14 +8,14 @@ import { type Owner, Owners, type Provider, REDLOCK } from './owners';
 
 const LOCK = 'luanest/lock';
 
-/** Names of redlock, and the names of luanest/lock that replace them. */
+/** Names of redlock with their replacements in luanest/lock. */
 const RENAMED: Readonly<Record<string, { readonly to: string; readonly type?: boolean }>> = {
   ExecutionError: { to: 'LockBusyError' },
   ResourceLockedError: { to: 'LockBusyError' },
   Lock: { to: 'Lock', type: true },
 };
 
-/** The codemod `luanest migrate redlock`. It replaces a Redlock of one server by LockService. */
+/** Codemod `luanest migrate redlock`: replaces a Redlock of one server by LockService. */
 export const redlock: Migration = {
   guide: 'from-redlock.md',
   afterwards: ['npm install luanest ioredis', 'npm uninstall redlock'],
@@ -44,8 +44,8 @@ class RedlockProject {
   }
 
   /**
-   * Returns true if a Redlock has several servers, or if their number cannot be read from the code. Several servers decide by majority
-   * (quorum), which luanest/lock does not support. The codemod then changes nothing.
+   * Returns true if a Redlock has several servers, or an unknown number of them. Several servers decide by majority (quorum), which
+   * luanest/lock does not support, so nothing is changed then.
    */
   private refusesQuorum(files: readonly EditedFile[]): boolean {
     let refused = false;
@@ -88,7 +88,7 @@ class RedlockProject {
     const others = syntax.uses(file, 'Inject').length > 1;
     if (!others) file.imports.drop('@nestjs/common', 'Inject');
     const [token] = inject.arguments;
-    // The token is a constant of another file, and this file does not use it any more.
+    // The token is a constant of another file that is not used here any more.
     if (token && syntax.ts.isIdentifier(token) && syntax.uses(file, token.text).length === 1)
       this.dropImported(file, token.text);
   }
@@ -101,7 +101,7 @@ class RedlockProject {
     }
   }
 
-  /** Changes a class that creates a Redlock: a LockService is injected into it instead. @returns false if the class cannot be changed */
+  /** Makes a class that creates a Redlock inject a LockService instead. @returns false if the class cannot be changed */
   private injectInto(file: EditedFile, { type, property, assignment, name }: Owner): boolean {
     const { syntax } = this.project;
     if (!property) return false;
@@ -172,13 +172,13 @@ class RedlockProject {
           file.note(use, 'must', `${name} has no equivalent in luanest/lock. Remove it, or replace it by hand`);
         if (uses.length > 0) continue;
       }
-      // The import of Redlock itself stays if uses of it are left after the edits.
+      // The import of Redlock stays if some uses of it could not be changed.
       if ((name === 'default' || name === 'Redlock') && this.left(file, local)) continue;
       file.imports.drop(REDLOCK, name);
     }
   }
 
-  /** Adds a note for each use of Redlock that no edit has replaced. @returns true if there is one */
+  /** Adds a note for each use of Redlock that is left after the edits. @returns true if there is one */
   private left(file: EditedFile, local: string): boolean {
     const left = this.project.syntax.uses(file, local).filter((use) => !file.touches(use));
     for (const use of left)

@@ -8,11 +8,11 @@ const HANDLERS =
 
 /** Converts @Throttle() and @SkipThrottle(). */
 export class Decorators {
-  /** Names of decorators whose imports must stay, because a use of them could not be converted. */
+  /** Decorators whose imports must stay, because a use could not be converted. */
   readonly kept = new Set<string>();
   private readonly rules: Rules;
 
-  /** @param names names of the rules of the module; undefined if they cannot be read from the code */
+  /** @param names names of the module's rules; undefined if they cannot be read from the code */
   constructor(
     private readonly file: EditedFile,
     private readonly project: Project,
@@ -59,7 +59,8 @@ export class Decorators {
   }
 
   /**
-   * Converts @Throttle() of a class. Throttler counts the requests of each route separately. A rule of a class would count them together.
+   * Converts @Throttle() of a class. Throttler counts the requests of each route separately, but a rule of a class would count them
+   * together.
    */
   private throttleClass(
     decorator: ts.Decorator,
@@ -86,8 +87,8 @@ export class Decorators {
   }
 
   /**
-   * Returns the names of the module's rules that the rules of the route replace. Leaves out unknown names, because an app with a skipped
-   * rule that does not exist does not boot.
+   * Returns the names of the module's rules that the route replaces. Unknown names are left out, because an app that skips an unknown rule
+   * does not boot.
    */
   private skipped(limits: ts.ObjectLiteralExpression): string[] {
     const names = limits.properties.map((property) => this.project.syntax.nameOf(property) ?? '');
@@ -101,7 +102,7 @@ export class Decorators {
   ): string[] {
     const texts = rules.map((rule, i) => {
       const key = this.project.syntax.nameOf(limits.properties[i] as ts.ObjectLiteralElementLike) ?? String(i);
-      // A single rule gets its name from the route. If there are several, each needs a name of its own.
+      // A single rule gets its name from the route. Of several, each needs a name.
       const edits = this.rules.rule(rule, rules.length === 1 ? undefined : `${route}.${key}`);
       return this.file.textWith(edits, rule.getStart(), rule.end);
     });
@@ -134,7 +135,7 @@ export class Decorators {
   }
 }
 
-/** Returns the name `Class.method`, which is used for the rules of a method. */
+/** Returns `Class.method`, which becomes part of the names of a method's rules. */
 function routeOf(member: ts.ClassElement): string {
   const type = member.parent as ts.ClassDeclaration;
   return `${type.name?.text ?? 'handler'}.${member.name?.getText() ?? ''}`;

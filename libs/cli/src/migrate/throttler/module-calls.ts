@@ -9,7 +9,7 @@ export function moduleCall(call: ts.CallExpression, local: string | undefined): 
   return local !== undefined && owner === local && /^forRoot(Async)?$/.test(method ?? '') ? method : undefined;
 }
 
-/** Returns the names of the throttlers of all modules; undefined if they cannot be read from the code. */
+/** Returns the names of all throttlers; undefined if they cannot be read from the code. */
 export function throttlerNames(project: Project, files: readonly EditedFile[]): Set<string> | undefined {
   const { syntax } = project;
   const names = new Set<string>();
@@ -36,8 +36,8 @@ export function factoryOf({ syntax }: Project, options: ts.ObjectLiteralExpressi
 }
 
 /**
- * Returns code for the options of ScriptRegistryModule, with the address of Redis that the storage of the throttlers has; undefined if the
- * address cannot be read from the code.
+ * Returns code for the options of ScriptRegistryModule with the Redis address of the throttlers' storage; undefined if it cannot be read
+ * from the code.
  */
 export function redisOfStorage({ syntax }: Project, call: ts.CallExpression): string | undefined {
   const storage = syntax

@@ -13,7 +13,7 @@ const HELPERS: Readonly<Record<string, number>> = {
   weeks: 604_800_000,
 };
 
-/** Options of a throttler that the user must convert by hand, with the text of the note about each. */
+/** Options of a throttler that must be converted by hand, each with the text of its note. */
 const BY_HAND: Readonly<Record<string, string>> = {
   getTracker: 'Replace getTracker with `subject: (context) => ...`, which gets the ExecutionContext',
   generateKey:
@@ -25,7 +25,7 @@ const BY_HAND: Readonly<Record<string, string>> = {
 
 const RENAMED: Readonly<Record<string, string>> = { ttl: 'windowMs', blockDuration: 'blockMs', skipIf: 'skip' };
 
-/** Converts the objects that define throttlers to rules of luanest/rate-limit. */
+/** Converts throttlers to rules of luanest/rate-limit. */
 export class Rules {
   constructor(
     private readonly file: EditedFile,
@@ -97,10 +97,9 @@ export class Rules {
   }
 
   /**
-   * Converts the argument of `forRoot`, or the result of a factory of `forRootAsync`. It is a list of throttlers, or an object with such a
-   * list.
+   * Converts the argument of `forRoot`, or the result of a factory of `forRootAsync`: a list of throttlers, or an object with one.
    *
-   * @returns false if the value has another form. Nothing is changed then
+   * @returns false, without a change, if the value has another form
    */
   options(given: ts.Expression | undefined): boolean {
     const { syntax } = this.project;
@@ -163,7 +162,7 @@ export class Rules {
   }
 }
 
-/** Formats a number as code, with digits in groups of three: 60_000. */
+/** Formats a number as code, such as 60_000. */
 export function grouped(n: number): string {
   return String(n).replaceAll(/\B(?=(\d{3})+(?!\d))/g, '_');
 }

@@ -12,8 +12,7 @@ const STORAGE = 'RateLimitThrottlerStorage';
 const MODULE = 'RateLimitThrottlerStorageModule.forRoot()';
 
 /**
- * The codemod `luanest migrate throttler --storage-only`. It keeps the guard and the decorators of @nestjs/throttler, and replaces their
- * storage by one that counts in Redis.
+ * Codemod `luanest migrate throttler --storage-only`: keeps the guard and decorators of @nestjs/throttler, and makes them count in Redis.
  */
 export const storageOnly: Migration = {
   guide: 'from-throttler.md',
@@ -64,7 +63,7 @@ function fromRoot(file: EditedFile, project: Project, call: ts.CallExpression): 
   return true;
 }
 
-/** Returns the options of ThrottlerModule with the storage of luanest, and without their present storage. */
+/** Returns the options of ThrottlerModule with luanest's storage instead of the present one. */
 function withStorage(
   { syntax }: Project,
   object: ts.ObjectLiteralExpression,
@@ -92,7 +91,7 @@ function fromRootAsync(file: EditedFile, project: Project, call: ts.CallExpressi
   const imports = syntax.array(syntax.value(options, 'imports'));
   const { parameters } = factory;
   if (results.length === 0 || results.includes(undefined)) return false;
-  // The storage is added as the last parameter of the factory, and as the last element of `inject`. Both must have the same length.
+  // The storage becomes the last parameter of the factory and the last element of `inject`, which must have the same length.
   if (parameters.length !== (inject?.elements.length ?? 0)) return false;
   if ((syntax.property(options, 'inject') && !inject) || (syntax.property(options, 'imports') && !imports))
     return false;

@@ -9,7 +9,7 @@ import { Rules, THROTTLER } from './rules';
 
 const RATE_LIMIT = 'luanest/rate-limit';
 
-/** Names of @nestjs/throttler, and the names of luanest/rate-limit that replace them without other changes. */
+/** Names of @nestjs/throttler that are simply replaced by names of luanest/rate-limit. */
 const RENAMED: Readonly<Record<string, string>> = {
   ThrottlerGuard: 'RateLimitGuard',
   ThrottlerException: 'RateLimitException',
@@ -27,10 +27,7 @@ const OVERRIDES: Readonly<Record<string, string>> = {
     'Remove generateKey, which has no equivalent: the `name` and the `subject` of a rule identify its counter',
 };
 
-/**
- * The codemod `luanest migrate throttler`. It replaces the modules, guards and decorators of @nestjs/throttler by those of
- * luanest/rate-limit.
- */
+/** Codemod `luanest migrate throttler`: replaces @nestjs/throttler by luanest/rate-limit. */
 export const throttler: Migration = {
   guide: 'from-throttler.md',
   afterwards: ['npm install luanest ioredis', 'npm uninstall @nestjs/throttler'],
@@ -43,7 +40,7 @@ export const throttler: Migration = {
 
 class ThrottlerFile {
   private readonly rules: Rules;
-  /** Names whose imports must stay, because a use of them could not be converted. */
+  /** Names whose imports must stay, because a use could not be converted. */
   private readonly kept = new Set<string>();
 
   constructor(
@@ -150,10 +147,7 @@ class ThrottlerFile {
   }
 }
 
-/**
- * Adds ScriptRegistryModule to a list of `imports`, before `call`. If the storage in `call` has the address of Redis, the new module gets
- * this address.
- */
+/** Adds ScriptRegistryModule to a list of `imports`, before `call`, with the Redis address of the storage in `call`, if there is one. */
 export function addRegistry(file: EditedFile, project: Project, call: ts.CallExpression): void {
   const options = redisOfStorage(project, call);
   const registry = registryModule(project, options);
