@@ -52,6 +52,7 @@ export class MetricsModule extends MetricsModuleBase implements OnModuleInit, On
     if (this.options.tasks) this.queue(this.options.tasks);
   }
 
+  /** Stops the collection of metrics. */
   onApplicationShutdown(): void {
     this.running.stop();
   }

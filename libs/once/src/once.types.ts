@@ -111,6 +111,7 @@ export type RenewResult = { readonly status: 'renewed'; readonly leaseEndsAtMs: 
 export type ConfirmResult = { readonly status: 'confirmed' } | Lost;
 export type ReleaseResult = { readonly status: 'released' } | Lost;
 
+/** Result of `run()`: what the work has returned, or why the work did not run. */
 export type RunResult<T> =
   | {
       readonly status: 'ran';

@@ -214,6 +214,7 @@ export interface ReplayRange {
   readonly operationId?: string;
 }
 
+/** A running consumer of this process, which `StreamConsumerService.handle()` returned. */
 export interface StreamConsumerHandle {
   readonly stream: string;
   readonly group: string;
