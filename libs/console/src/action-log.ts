@@ -8,7 +8,7 @@ const RETENTION_MS = 30 * 86_400_000;
 /** Maximum length of a text in an entry, such as an input of the action, in characters. A longer text is cut. */
 const MAX_TEXT_CHARS = 500;
 
-/** First part of an entry, written before the action runs: the user, the action and its target. */
+/** First part of an entry in the log: the user, the action and its target. Written before the action runs. */
 export interface Begin {
   readonly actor: string;
   readonly section: string;
@@ -17,7 +17,7 @@ export interface Begin {
   readonly input?: Readonly<Record<string, string | number>>;
 }
 
-/** Second part of an entry, written after the action has run: the result. */
+/** Second part of an entry in the log: the result. Written after the action has run. */
 export interface End {
   readonly result: 'done' | 'refused' | 'failed';
   readonly count?: number;
@@ -26,7 +26,7 @@ export interface End {
   readonly message?: string;
 }
 
-/** An entry of the log. The result `started` means that the action still runs, or that its result could not be written. */
+/** An entry of the log of actions. The result `started` means that the action still runs, or that its result could not be written. */
 export type LogEntry = { readonly atMs: number } & Begin & (End | { readonly result: 'started' });
 
 export interface LogPage {
@@ -67,7 +67,7 @@ export class ActionLog {
     return { items: found.map(entryOf), ...(nextCursor !== undefined && { nextCursor }) };
   }
 
-  /** Returns a text that changes when any process begins or ends an action. */
+  /** Returns a text about the newest entry. The text changes when any process begins or ends an action. */
   async newest(): Promise<string> {
     const [newest] = await this.registry.run(listActions, { keys: this.keys, args: { beforeUs: '', limit: 1 } });
     return newest === undefined ? '' : newest.atUs + newest.end;

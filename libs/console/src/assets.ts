@@ -3,11 +3,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
 import { SetupError, shown } from '../../internal/src';
 
-/** A file of the page. */
+/** A file of the web page of the console. */
 export interface Asset {
   readonly type: string;
   readonly text: string;
-  /** Value of the ETag header: a hash of the text. */
+  /** Value of the ETag header: a hash of the content of the file. */
   readonly etag: string;
 }
 
@@ -19,11 +19,14 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 
-/** Files of the page. The first request reads all of them into memory, so no request can read a file outside the folder. */
+/**
+ * Files of the web page of the console. The first request reads all of them into memory, so no request can read a file outside their
+ * folder.
+ */
 export class Assets {
   private files: ReadonlyMap<string, Asset> | undefined;
 
-  /** @param folder default: `assets` next to this file, or next to the bundle that contains this code */
+  /** @param folder folder with the files; default: the folder `assets` next to this file, or next to the bundle that contains this code */
   constructor(private readonly folder = join(ownFolder(), 'assets')) {}
 
   /** Returns a file; undefined if no file has this name. @throws SetupError if the page was not built */

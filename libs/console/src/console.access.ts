@@ -11,8 +11,8 @@ const SECRET_MS = 30 * 86_400_000;
 const checks = new Checks('ConsoleModule');
 
 /**
- * Decides who may see the console and run actions. Calls the guards of the app and the option `actor`. Makes the tokens that
- * actions need.
+ * Decides who may see the console and who may run actions. Calls the guards of the app and the option `actor`. Also makes the CSRF tokens
+ * that requests for actions need.
  */
 export class ConsoleAccess implements OnModuleInit {
   private readonly actors = new WeakMap<object, ConsoleActor>();
@@ -28,7 +28,10 @@ export class ConsoleAccess implements OnModuleInit {
     this.secretKey = registry.keySpace('console').tag('csrf').key('secret');
   }
 
-  /** Creates the guards whose class no module provides. @throws SetupError if Nest cannot create one of them */
+  /**
+   * Creates the guards that were given as a class, unless a module of the app provides the class. @throws SetupError if Nest cannot create
+   * one of them
+   */
   async onModuleInit(): Promise<void> {
     for (const guard of this.options.guards) {
       if (typeof guard !== 'function' || timesProvided(this.modules, guard) > 0) continue;
@@ -43,7 +46,7 @@ export class ConsoleAccess implements OnModuleInit {
     }
   }
 
-  /** Calls the guards one after the other. Returns false if one of them refuses the request. */
+  /** Calls the guards of the app one after the other. Returns false if one of them refuses the request. */
   async allows(context: ExecutionContext): Promise<boolean> {
     for (const guard of this.options.guards) {
       const instance = typeof guard === 'function' ? await this.instanceOf(guard, context) : guard;
@@ -81,7 +84,6 @@ export class ConsoleAccess implements OnModuleInit {
     return actor;
   }
 
-  /** Returns true if this user may run actions. */
   mayAct({ role }: ConsoleActor): boolean {
     return role === 'act' && !this.options.readOnly;
   }
@@ -99,7 +101,7 @@ export class ConsoleAccess implements OnModuleInit {
     return createHmac('sha256', secret).update(name).digest('base64url');
   }
 
-  /** Returns true if `given` is the token of this user. */
+  /** Returns true if `given` is the CSRF token of this user. */
   async isToken(given: unknown, actor: ConsoleActor): Promise<boolean> {
     if (typeof given !== 'string') return false;
     const [wanted, seen] = [Buffer.from(await this.tokenOf(actor)), Buffer.from(given)];

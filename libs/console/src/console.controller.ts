@@ -34,9 +34,9 @@ const WEEK_MINUTES = 7 * 24 * 60;
 
 /** Response of Express, or reply of Fastify. */
 interface Response {
-  /** Only with Fastify: the response of Node.js. */
+  /** Response of Node.js. Only Fastify's reply has this property. */
   readonly raw?: NodeResponse;
-  /** Only with Fastify: stops Fastify from sending a reply, so that the caller can write to `raw`. */
+  /** Stops Fastify from sending a reply, so that the caller can write to `raw`. Only Fastify's reply has this method. */
   hijack?(): void;
 }
 
@@ -51,7 +51,7 @@ interface NodeResponse extends EventStream {
 }
 
 /**
- * Base class of the controllers. Sends each reply itself, so that no interceptor of the app can change the reply.
+ * Base class of the controllers of the console. Sends each reply itself, so that no interceptor of the app can change the reply.
  * See DECISIONS.md: own-replies
  */
 abstract class Replies {
@@ -67,14 +67,14 @@ abstract class Replies {
     this.host.httpAdapter.setHeader(response, name, value);
   }
 
-  /** Sends the result of `work` as JSON. Escapes "<", so that no browser can read the body as HTML. */
+  /** Sends the result of `work` as JSON. Escapes "<", so that no browser can take the body for HTML. */
   protected async json(response: Response, work: () => unknown): Promise<void> {
     const value = await answer(work);
     this.send(response, 'application/json; charset=utf-8', JSON.stringify(value).replaceAll('<', '\\u003c'));
   }
 }
 
-/** HTTP API of the console. The page calls it. */
+/** HTTP API that the web page of the console calls. */
 @UseGuards(ConsoleApiGuard)
 export class ConsoleController extends Replies {
   constructor(
@@ -146,7 +146,7 @@ export class ConsoleController extends Replies {
     });
   }
 
-  /** Streams server-sent events: the overview every two seconds, and an event after each action. */
+  /** Streams server-sent events: the overview every two seconds, and the event `changed` after each action. */
   @Get('live')
   stream(@Res() response: Response): void {
     response.hijack?.();
@@ -179,7 +179,7 @@ export class ConsoleController extends Replies {
   }
 }
 
-/** Serves the page and its files. */
+/** Serves the web page of the console and its files. */
 @UseGuards(ConsolePageGuard)
 export class ConsolePageController extends Replies {
   constructor(
@@ -219,7 +219,7 @@ export class ConsolePageController extends Replies {
   }
 }
 
-/** Returns the controllers of a console at this path. They accept requests with any API version, or with none. */
+/** Returns the controllers of a console whose path is `path`. They accept requests with any API version, or with none. */
 export function controllersAt(path: string): Type[] {
   class Api extends ConsoleController {}
   class Page extends ConsolePageController {}
@@ -232,8 +232,8 @@ export function controllersAt(path: string): Type[] {
 }
 
 /**
- * Returns undefined if a section does not know the address of an item. The status is then 404, and the page requests the same
- * address as a list.
+ * Returns undefined if `error` says that a section has no item with the requested address; otherwise throws `error`. For undefined, the API
+ * replies 404, and the page then requests the same address as a list.
  */
 function unknownAddress(error: unknown): undefined {
   if (error instanceof InvalidInputError) return undefined;
@@ -248,7 +248,7 @@ function found<T>(address: readonly string[], value: T | undefined): T {
 }
 
 /**
- * Calls `work`.
+ * Calls `work`, and turns errors of luanest into errors with an HTTP status.
  *
  * @throws BadRequestException (400) for invalid input; ServiceUnavailableException (503) for other errors of luanest
  */

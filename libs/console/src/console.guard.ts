@@ -23,8 +23,8 @@ abstract class AccessGuard implements CanActivate {
   abstract canActivate(context: ExecutionContext): Promise<boolean>;
 
   /**
-   * Sets the headers, so that refused requests get them, too. Then calls the guards of the app and the option `actor`. Returns
-   * false if a guard refuses the request.
+   * Sets the headers of the response, then calls the guards of the app and the option `actor`. Returns false if a guard refuses the
+   * request. The headers come first, so that the reply to a refused request has them, too.
    */
   protected async allows(context: ExecutionContext, headers: Readonly<Record<string, string>>): Promise<boolean> {
     const response = context.switchToHttp().getResponse<unknown>();
@@ -37,7 +37,7 @@ abstract class AccessGuard implements CanActivate {
   }
 }
 
-/** Guard of the page and its files. Calls the guards of the app. */
+/** Guard of the web page and its files. Calls the guards of the app. */
 @Injectable()
 export class ConsolePageGuard extends AccessGuard {
   canActivate(context: ExecutionContext): Promise<boolean> {
@@ -45,7 +45,7 @@ export class ConsolePageGuard extends AccessGuard {
   }
 }
 
-/** Guard of the API. Calls the guards of the app. Refuses requests that a page of another site sends. */
+/** Guard of the HTTP API. Calls the guards of the app. Refuses requests that a page of another site sends. */
 @Injectable()
 export class ConsoleApiGuard extends AccessGuard {
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -91,8 +91,8 @@ export class ConsoleActGuard implements CanActivate {
 }
 
 /**
- * Returns true if a page of this origin sent the request. Every browser sends `sec-fetch-site` or `origin`, so a request without
- * both headers is refused.
+ * Returns true if a page of the console's own origin sent the request. Every browser sends `sec-fetch-site` or `origin`, so a request
+ * without both headers is refused.
  */
 function isOwnOrigin(headers: Request['headers']): boolean {
   const { origin, host } = headers;

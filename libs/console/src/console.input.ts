@@ -9,7 +9,7 @@ const DEFAULT_LIMIT = 50;
 
 const checks = new Checks('', (message) => new InvalidInputError(message));
 
-/** Checked request to preview or run an action. */
+/** A checked request to preview or to run an action. */
 export interface ActionRequest {
   readonly section: Section;
   readonly action: string;
@@ -31,14 +31,14 @@ const KNOWN_BODY: KnownOptions<Body> = { section: true, action: true, target: tr
 /**
  * Returns a parameter of the query string; undefined if it is missing or empty.
  *
- * @throws InvalidInputError if it occurs twice or is too long
+ * @throws InvalidInputError if the parameter occurs twice or is too long
  */
 export function textOf(query: Readonly<Record<string, unknown>>, name: string, max = MAX_CHARS): string | undefined {
   const value = query[name];
   return value === undefined || value === '' ? undefined : checks.id(name, value, max);
 }
 
-/** Returns a required parameter of the query string. @throws InvalidInputError if it is missing */
+/** Returns a required parameter of the query string. @throws InvalidInputError if the parameter is missing */
 export function neededText(query: Readonly<Record<string, unknown>>, name: string): string {
   return textOf(query, name) ?? checks.refuse(name, query[name], `1 to ${MAX_CHARS} characters`);
 }
@@ -50,7 +50,7 @@ export function integerOf(query: Readonly<Record<string, unknown>>, name: string
   return checks.integer(name, /^\d{1,9}$/.test(text) ? Number(text) : text, 1, max);
 }
 
-/** Parses the address in the query string. Each part is encoded by encodeURIComponent. The parts are joined by "/". */
+/** Parses the address of an item in the query string: its parts are joined by "/", and each is encoded with encodeURIComponent. */
 export function addressOf(query: Readonly<Record<string, unknown>>): Address {
   const text = textOf(query, 'address', MAX_PARTS * MAX_CHARS) ?? '';
   try {
@@ -61,7 +61,7 @@ export function addressOf(query: Readonly<Record<string, unknown>>): Address {
   }
 }
 
-/** Parses `filter`, `cursor` and `limit` in the query string. */
+/** Parses the parameters `filter`, `cursor` and `limit` of the query string. */
 export function listQueryOf(query: Readonly<Record<string, unknown>>): ListQuery {
   const filter = textOf(query, 'filter');
   const cursor = textOf(query, 'cursor', 4_096);

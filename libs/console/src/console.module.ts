@@ -21,7 +21,7 @@ import { Payloads } from './payloads';
 import { createSections } from './sections/create-sections';
 import { History } from './sections/history';
 
-/** History that counts events from the start of the app to its shutdown. */
+/** Counts events from the start of the app to its shutdown. */
 class RunningHistory extends History implements OnApplicationBootstrap, BeforeApplicationShutdown {
   onApplicationBootstrap(): void {
     this.start();

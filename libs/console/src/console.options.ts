@@ -9,7 +9,7 @@ export interface ConsoleActor {
   readonly role: 'read' | 'act';
 }
 
-/** A guard of the app: an instance, or a class. A module provides the class, or Nest can create an instance of it. */
+/** A guard of the app: an instance, or a class. For a class, the console uses the instance of a module, or Nest creates one. */
 type AppGuard = CanActivate | Type<CanActivate>;
 
 /** Options of ConsoleModule. */
@@ -50,7 +50,6 @@ export interface ConsoleModuleExtras {
   readonly registry?: string;
 }
 
-/** Checked options of ConsoleModule, with the defaults filled in. */
 export interface ResolvedConsoleModuleOptions extends Pick<ConsoleModuleOptions, 'actor' | 'redact'> {
   readonly guards: readonly AppGuard[];
   readonly readOnly: boolean;

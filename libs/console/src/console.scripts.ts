@@ -24,7 +24,7 @@ export interface StoredAction {
   /** Time of the entry, us since 1970. */
   readonly atUs: string;
   readonly begin: string;
-  /** Result as JSON; '' if it was not written yet. */
+  /** Result of the action as JSON; '' if the result was not written yet. */
   readonly end: string;
 }
 

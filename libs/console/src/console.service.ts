@@ -16,18 +16,17 @@ import type {
   Summary,
 } from './console.types';
 
-/** Function that creates the sections of the page. A lib has a section if the app imports its module. */
+/** Function that creates the sections of the page, one for each lib whose module the app imports. */
 export type CreateSections = (app: { find(className: string): unknown }, context: SectionContext) => readonly Section[];
 
-/** Injection token of `CreateSections`. Tests of the console provide their own function. */
+/** Injection token of the function that creates the sections. Tests of the console provide their own function. */
 export const CREATE_SECTIONS = Symbol('luanest:console-sections');
 
-/** Injection token of `History`. */
 export const HISTORY = Symbol('luanest:console-history');
 
-/** Numbers of events in past minutes, such as the tasks that were done. */
+/** Reads how many events happened in past minutes, such as tasks that were done. */
 export interface History {
-  /** Reads the numbers of the last `minutes` minutes. The current minute is one of them. */
+  /** Returns the numbers of the last `minutes` minutes. The current minute is one of them. */
   read(minutes: number): Promise<readonly unknown[]>;
 }
 
@@ -42,7 +41,7 @@ export interface Overview {
   }[];
 }
 
-/** Reads pages and runs actions for the console. The controllers add HTTP. */
+/** Reads pages and runs actions for the controllers of the console. Knows nothing about HTTP. */
 export class ConsoleService {
   private readonly logger = new Logger('ConsoleModule');
   private made: readonly Section[] | undefined;
@@ -54,7 +53,7 @@ export class ConsoleService {
     private readonly log: ActionLog,
   ) {}
 
-  /** Sections of the modules that the app imports. The first use creates them: by that time, all services of the app exist. */
+  /** Sections of the modules that the app imports. They are created at the first use, because only then all services of the app exist. */
   get sections(): readonly Section[] {
     return (this.made ??= this.create({ find: (className) => this.provided(className) }, this.context));
   }
@@ -74,17 +73,17 @@ export class ConsoleService {
     return { atMs: time.nowMs(), sections };
   }
 
-  /** Reads one page of a list. Returns undefined if the section does not exist. */
+  /** Reads one page of a list. Returns undefined if the console has no such section. */
   async list(address: Address, query: ListQuery): Promise<Listing | undefined> {
     return this.sectionOf(address)?.list(address, query);
   }
 
-  /** Reads all details of one item. Returns undefined if the item does not exist. */
+  /** Reads all details of one item. Returns undefined if the console has no such item. */
   async show(address: Address): Promise<Story | undefined> {
     return this.sectionOf(address)?.show(address);
   }
 
-  /** Searches all sections for an id. `failed` has the names of the sections whose search failed. */
+  /** Searches all sections for an id. The property `failed` has the names of the sections whose search failed. */
   async find(id: string): Promise<{ readonly matches: readonly Match[]; readonly failed: readonly string[] }> {
     const failed: string[] = [];
     const found = await Promise.all(
@@ -109,8 +108,8 @@ export class ConsoleService {
   /**
    * Runs an action. Writes the action to the log before it runs, and the result after it has run.
    *
-   * @throws the error of the section, which is written to the log first. If the log fails before the action, that error is thrown,
-   *   and the action does not run
+   * @throws the error of the action, after it was written to the log; the error of the log if the entry could not be written, and the
+   *   action then does not run
    */
   async act(actor: string, { section, action, target, input, expected }: ActionRequest): Promise<Done> {
     const end = await this.log.begin({ actor, section: section.name, action, target, input });
@@ -124,7 +123,7 @@ export class ConsoleService {
     }
   }
 
-  /** Writes the result of an action to the log. If this fails, it logs a warning, so that the caller still gets the result. */
+  /** Writes the result of an action to the log. Only warns if that fails, so that the caller still gets the result. */
   private async write(end: (end: End) => Promise<unknown>, result: End): Promise<void> {
     try {
       await end(result);
@@ -144,7 +143,7 @@ export class ConsoleService {
   }
 }
 
-/** Returns the name that a service of luanest has for the console. See DECISIONS.md: services-by-name */
+/** Returns the name by which the console finds a service of luanest. See DECISIONS.md: services-by-name */
 function nameOf(instance: unknown): unknown {
   if (typeof instance !== 'object' || instance === null) return undefined;
   return (instance.constructor as { [CONSOLE]?: string } | undefined)?.[CONSOLE];

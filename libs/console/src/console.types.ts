@@ -1,6 +1,6 @@
 /**
- * A value that the page shows. An object says what its value is: an instant (`atMs`, ms since 1970), a duration (`ms`), a size
- * (`bytes`), a payload or a link. So the page can show an instant as "3 min ago".
+ * A value that the page shows. The name of the property says what kind of value it is: `atMs` an instant (ms since 1970), `ms` a duration,
+ * `bytes` a size. So the page can show an instant as "3 min ago".
  */
 export type Value =
   | string
@@ -17,7 +17,7 @@ export type Value =
  * of the page contains it.
  */
 export type Address = readonly string[];
-/** A message from a fixed list. The page translates `code`. Programs without a translation show `text` (English). */
+/** A message for the operator. The page translates its `code`. Programs without a translation show `text` (English). */
 export interface Sentence {
   code: string;
   text: string;
@@ -78,7 +78,8 @@ export interface Preview {
   more: boolean;
   samples: readonly string[];
   sentence?: Sentence;
-  /** Sent again with the action. The action is refused if the item has changed, such as a lock with a new holder. */ expected?: string;
+  /** State of the item. The page sends it again with the action, which is refused if the item has changed. */
+  expected?: string;
 }
 export interface Done {
   count: number;
@@ -100,14 +101,14 @@ export interface Section {
     expected: string | undefined,
   ): Promise<Done>;
 }
-/** Functions of the console that sections may call. */
+/** Functions of the console that a section may call. */
 export interface SectionContext {
   payload(value: unknown): Value;
   nowMs(): number;
 }
 /**
- * Creates a section, such as that of the queues. Returns undefined if the app did not import the module of the lib. `app.find`
- * returns the service of luanest with this name, such as `LockService`. A section imports only the types of its lib. So the console does not
+ * Creates the section of a lib, such as that of the queues. Returns undefined if the app did not import the module of the lib. A section
+ * gets the services of its lib by name, such as `LockService`, from `app.find`, and imports only types of the lib. So the console does not
  * load libs that the app did not import.
  */
 export type SectionFactory = (

@@ -21,17 +21,20 @@ const COMMON = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** Headers of the page and its files. A browser asks for a file each time, and gets 304 if the file has not changed. */
+/**
+ * Headers of the page and its files. With them, a browser asks for a file each time, and gets the status 304 if the file has not changed.
+ */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   ...COMMON,
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cache-Control': 'no-cache',
 };
 
-/** Headers of the API. */
 export const API_HEADERS: Readonly<Record<string, string>> = { ...COMMON, 'Cache-Control': 'no-store' };
 
-/** Headers of server-sent events. `no-transform` and `X-Accel-Buffering` stop compression and proxies from delaying events. */
+/**
+ * Headers of a stream of server-sent events. `no-transform` and `X-Accel-Buffering` stop compression and proxies from delaying the events.
+ */
 export const STREAM_HEADERS: Readonly<Record<string, string>> = {
   ...COMMON,
   'Content-Type': 'text/event-stream; charset=utf-8',

@@ -2,12 +2,12 @@ import { Logger, type OnModuleDestroy } from '@nestjs/common';
 import { messageOf, time, type Timer } from '../../internal/src';
 
 const PERIOD_MS = 2_000;
-/** Maximum number of bytes that wait to be sent to one viewer. With more, the stream ends, and the browser connects again. */
+/** Maximum number of bytes that wait to be sent to one open page. With more, the stream ends, and the browser connects again. */
 const MAX_UNSENT_BYTES = 1_048_576;
 /** Maximum duration of a stream, ms. The browser then connects again, and the guards check the user again. */
 const MAX_STREAM_MS = 300_000;
 
-/** The part of a Node.js response that a stream of events needs. */
+/** The part of a Node.js response that a stream of server-sent events needs. */
 export interface EventStream {
   readonly writableLength: number;
   write(text: string): unknown;
@@ -26,7 +26,7 @@ export class LiveOverview implements OnModuleDestroy {
   private reading = false;
   private closed = false;
   private warned = false;
-  /** Last overview, as an event for the next viewer. '' without viewers, because the overview would be too old. */
+  /** The last overview, which a new viewer gets at once. It is '' while there are no viewers, because the overview would be too old. */
   private last = '';
   private newest: string | undefined;
 
@@ -39,7 +39,7 @@ export class LiveOverview implements OnModuleDestroy {
     private readonly newestAction: () => Promise<string>,
   ) {}
 
-  /** Adds a viewer: sends events to the response until it is closed. */
+  /** Adds a viewer: sends events to its response until the response is closed. */
   add(stream: EventStream): void {
     if (this.closed) return void stream.end();
     this.viewers.set(
@@ -51,13 +51,13 @@ export class LiveOverview implements OnModuleDestroy {
     if (this.timer === undefined) void this.tick();
   }
 
-  /** Sends the event `changed` to all viewers of this process: an action has changed something in this section. */
+  /** Sends the event `changed` to all viewers of this process: an action has changed something in a section. */
   changed(section: string): void {
     this.newest = undefined;
     this.send(eventOf('changed', { section }));
   }
 
-  /** Ends all streams, so that the server of the app can close. */
+  /** Ends the streams of all viewers, because the server of the app cannot close while they are open. */
   onModuleDestroy(): void {
     this.closed = true;
     for (const stream of [...this.viewers.keys()]) this.drop(stream);
@@ -72,7 +72,7 @@ export class LiveOverview implements OnModuleDestroy {
       this.last = eventOf('overview', overview);
       this.send(this.last);
       if (newest !== undefined) {
-        // Another process ran an action. This process does not know which section changed.
+        // Another process has run an action. The event names no section, because this process does not know which section changed.
         if (this.newest !== undefined && newest !== this.newest) this.send(eventOf('changed', {}));
         this.newest = newest;
       }

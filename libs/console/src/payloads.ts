@@ -5,7 +5,7 @@ import type { Value } from './console.types';
 
 const MAX_CHARS = 10_000;
 
-/** Value for a hidden payload. The page shows only that there is a payload. */
+/** Value for the page instead of a hidden payload. The page then shows only that there is a payload. */
 const HIDDEN: Value = Object.freeze({ payload: undefined });
 
 /**
@@ -19,8 +19,8 @@ export class Payloads {
   constructor(private readonly options: Pick<ResolvedConsoleModuleOptions, 'showPayloads' | 'redact'>) {}
 
   /**
-   * Returns the value for the page. Without `showPayloads`, the value is empty. If the JSON has more than 10,000 characters, the
-   * value is its beginning.
+   * Returns what the page shows of a payload. Without the option `showPayloads`, that is nothing. If the JSON has more than 10,000
+   * characters, the page shows its beginning.
    */
   show(payload: unknown): Value {
     const { showPayloads, redact } = this.options;

@@ -2,10 +2,10 @@ import { shown } from '../../../internal/src';
 import { input } from './support';
 
 /**
- * Parses the filter of a list, such as `dead queue:emails name:send mail`. The filter begins with a word, such as `dead`. Names
- * that end in `:` follow, each with a text. A text ends before the next name of `known`.
+ * Parses the filter of a list. An example is `dead queue:emails name:send mail`: the word `dead`, then the names `queue:` and `name:`, each
+ * with a text. A text may contain spaces, and ends before the next name that is in `known`.
  *
- * @param known filters of the list; a name that ends in `:` takes a text
+ * @param known words and names that the list allows; a name ends in `:`
  * @returns the word as `state`, and each text under its name without the colon
  * @throws InvalidInputError if the list does not have the filter
  */

@@ -4,7 +4,7 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { endsWithin, time, UniqueIds, type Timer } from '../../../internal/src';
 import { historyScripts, listProcesses, readHistory, writeHistory } from './history.scripts';
 
-/** The fields of an event that the count needs. */
+/** The fields of an event that are needed to count the event. */
 interface Event {
   readonly status?: string;
   readonly count?: number;
@@ -12,8 +12,8 @@ interface Event {
 }
 
 /**
- * Numbers that are counted, as `section.name`. In Redis, the index in this list is the position within each minute. So add new
- * numbers at the end.
+ * Names of the numbers that the history counts: the section, then what has happened. In Redis, the numbers of a minute are in the order of
+ * this list. So add new names at the end.
  */
 const COUNTS = [
   ...['queues.done', 'queues.retried', 'queues.dead', 'streams.handled', 'streams.retried', 'streams.dead'],
@@ -53,19 +53,21 @@ export const CHANNELS: Readonly<Record<string, (event: Event) => Count | undefin
 const [MINUTE_MS, DAY_MS] = [60_000, 86_400_000];
 const MINUTES = DAY_MS / MINUTE_MS;
 /**
- * How many numbers Redis has for each minute (COUNTS uses the first ones), and the bytes of each number. A day has at most 115,200
- * bytes.
+ * Number of counters that each minute has in Redis, and the bytes of each counter. A day has at most 115,200 bytes. Only the first counters
+ * are used now; the others are for new names in COUNTS.
  */
 const [SLOTS, BYTES] = [20, 4];
-/** Time for which Redis keeps a day, ms: the seven days that the page shows, and the current day. */
+/** Time for which Redis keeps the counts of a day, ms: for the seven days that the page shows, and the current day. */
 const TTL_MS = 8 * DAY_MS;
 /**
- * Maximum number of processes in the list in Redis; maximum number of minutes that this process keeps while Redis is unavailable.
+ * MOST_PROCESSES limits the list of processes in Redis. MOST_WAITING limits the minutes that this process keeps while Redis is unavailable.
  */
 const [MOST_PROCESSES, MOST_WAITING] = [200, 60];
-/** Maximum time from the end of a minute to its write, ms. The time is random, so that the processes do not all write at once. */
+/**
+ * Maximum time from the end of a minute to the write of its counts, ms. The time is random, so that the processes do not all write at once.
+ */
 const SPREAD_MS = 5_000;
-/** Longest time that a shutdown waits for the last write, ms. */
+/** Longest time that a shutdown waits until the last counts are written, ms. */
 const CLOSE_MS = 1_000;
 /** Maximum number of points of a series. If there are more minutes, each point is the sum of several minutes. */
 const MOST_POINTS = 1_500;
@@ -75,7 +77,10 @@ interface Minute {
   readonly atMs: number;
   readonly token: string;
   readonly counts: Map<Count, number>;
-  /** True after the first try to write. Later events go to a new Minute, because Redis adds the counts of a token only once. */
+  /**
+   * True after the first try to write these counts. Later events then go to a new Minute, because Redis adds the counts of a token only
+   * once.
+   */
   sent: boolean;
 }
 
@@ -107,7 +112,6 @@ export class History {
     registry.register(historyScripts);
   }
 
-  /** Starts counting. */
   start(): void {
     if (this.undo.length > 0) return;
     for (const [channel, countOf] of Object.entries(CHANNELS)) {
@@ -120,7 +124,7 @@ export class History {
     }
   }
 
-  /** Stops counting, and writes the counts that are left. Waits at most 1 s. Never rejects. */
+  /** Stops counting, and writes the counts that were not written yet. Waits at most 1 s. Never rejects. */
   async close(): Promise<void> {
     for (const undo of this.undo.splice(0)) undo();
     time.clearTimer(this.timer);
@@ -128,7 +132,7 @@ export class History {
   }
 
   /**
-   * Reads the counts of the last `minutes` minutes. The current minute is one of them.
+   * Reads the counts of all processes for the last `minutes` minutes. The current minute is one of them.
    *
    * @param minutes 1 to 10,080
    * @throws the errors of ScriptRegistry.run()
@@ -190,7 +194,7 @@ export class History {
     return timer;
   }
 
-  /** Writes the minutes that wait. If a write fails, the minute waits for the next write. */
+  /** Writes the counts of the minutes that have ended. If a write fails, the next write tries again. */
   private async write(): Promise<void> {
     this.writing ??= this.writeAll().finally(() => {
       this.writing = undefined;
@@ -205,7 +209,7 @@ export class History {
       try {
         await this.send(minute);
       } catch {
-        // The registry reports the error. The next write sends the minute again, with the same token.
+        // ScriptRegistry reports the error. The next write sends the minute again, with the same token.
         return;
       }
       this.waiting = this.waiting.filter((one) => one !== minute);
@@ -228,7 +232,7 @@ export class History {
   }
 }
 
-/** Returns the processes that wrote history, the latest first. @throws the errors of ScriptRegistry.run() */
+/** Returns the processes that have written counts, the latest first. @throws the errors of ScriptRegistry.run() */
 export function readProcesses(registry: ScriptRegistry, limit: number) {
   const { seen, processes } = historyKeys(registry);
   return registry.run(listProcesses, { keys: { seen, processes }, args: { limit } });

@@ -12,13 +12,13 @@ type Look = Awaited<ReturnType<ReturnType<ScheduledLockService[typeof CONSOLE]>[
 const ALL = ['jobs', 'all'] as const;
 const OTHERS = ['jobs', 'others'] as const;
 const FILTERS = ['running', 'failing'] as const;
-/** Number of past outcomes that are read for each job: all that Redis keeps. */
+/** Number of past runs that are read for each job: all that Redis keeps. */
 const RECORDS = 50;
 /** Maximum length of a namespace and a name with `:` between them; maximum number of jobs of other apps that a search returns. */
 const [MAX_TAG, MOST_FOUND] = [1_024, 20];
 /** Longest time that `run-now` waits for the end of the run, ms. A longer run continues. */
 const SOON_MS = 1_000;
-/** Outcomes of ticks that another node took, or that came too late. They do not show whether the job works. */
+/** Outcomes of ticks that another process took, or that came too late. They do not show whether the job works. */
 const SKIPPED: readonly JobRecord['status'][] = ['skipped-held', 'skipped-slot', 'stale'];
 
 /**
@@ -142,7 +142,7 @@ export const jobsSection: SectionFactory = (app) => {
 const JOBS = table('name:link kind nextAtMs:instant runningOn lastStatus lastAtMs:instant lastDurationMs:duration');
 const RUNS = table('recordedAtMs:instant status node durationMs:duration slotAtMs:instant fence:number');
 
-/** Starts a run of a job. Waits at most SOON_MS for the outcome, because a job may run for hours. */
+/** Starts a run of a job, and waits at most SOON_MS for the outcome, because a job may run for hours. */
 async function runNow(service: ScheduledLockService, name: string): Promise<Done> {
   let outcome: Done | undefined;
   const running = service.runNow(name).then(

@@ -10,7 +10,7 @@ import { facts, table } from './table';
 type Console = ReturnType<RateLimitService[typeof CONSOLE]>;
 type Rule = ReturnType<Console['rules']>[number];
 type Look = Awaited<ReturnType<Console['look']>>[number];
-/** The part of RateLimitEnforcer that returns the rules of routes. */
+/** The part of RateLimitEnforcer that the console needs: it returns the rules of routes. */
 interface Enforcer {
   readonly plans: { [CONSOLE](): readonly Rule[] };
 }
@@ -22,7 +22,7 @@ const SUBJECTS = ['limits', 'subjects'] as const;
 const MAX_SUBJECT = 4_096;
 
 /**
- * Section of the rate limits. It shows the rules, what a subject (the counted client or user) has left, and which subjects are
+ * Section of the rate limits. It shows the rules, how many requests a subject (the counted client or user) has left, and which subjects are
  * blocked.
  */
 export const limitsSection: SectionFactory = (app, context) => {
@@ -32,8 +32,8 @@ export const limitsSection: SectionFactory = (app, context) => {
   const limits = service[CONSOLE]();
 
   /**
-   * Returns the rules of the module and of routes, and the rules that the app passed to calls. Of rules that share their counters,
-   * it returns only the first.
+   * Returns the rules in the options of the module, those of routes, and those that the app has passed to calls. Of several rules that
+   * share their counters, returns only the first.
    */
   const rules = (): readonly Rule[] => {
     const all = [...limits.rules(), ...(enforcer?.plans[CONSOLE]() ?? [])];
@@ -173,7 +173,7 @@ function blockMsOf({ blockMs }: Readonly<Record<string, string | number>>): numb
   return input.integer('blockMs', Number(blockMs ?? NaN), 1, Number.MAX_SAFE_INTEGER);
 }
 
-/** Returns a setting of a rule, such as its limit; `per-request` if a function of the request decides it. */
+/** Returns the text for a setting of a rule, such as its limit; `per-request` if the setting is a function of the request. */
 function perRequest(value: number | ((...args: never) => unknown)): number | string {
   return typeof value === 'number' ? value : 'per-request';
 }
@@ -199,9 +199,10 @@ function listRules(rules: readonly Rule[], limits: Console): Listing {
 }
 
 /**
- * Returns the details of a rule.
+ * Returns the page with the details of a rule.
  *
- * @param found rules with the same name. Several exist if they differ in algorithm or window. Each of them has its own counters
+ * @param found all rules with this name; several rules may have the same name if their algorithm or window differs, and each has its own
+ *   counters
  */
 function ruleStory(found: readonly Rule[], limits: Console): Awaited<ReturnType<Section['show']>> {
   const [{ name, cost, count, maxBlockMs, onRedisError }] = found as [Rule];

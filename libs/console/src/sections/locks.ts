@@ -26,7 +26,7 @@ export const locksSection: SectionFactory = (app, context) => {
   const locks = service[CONSOLE]();
   const { registry } = locks;
   const all = taggedKeys(registry, 'lock', 'lock');
-  // A lock has a queue if processes wait for it. So the filter `waited-for` scans only the keys of queues, which are few.
+  // The filter `waited-for` scans only the keys of queues: a lock has a queue only if processes wait for the lock, so these keys are few.
   const queues = taggedKeys(registry, 'lock', 'queue');
 
   const lookAt = async (name: string): Promise<Look | undefined> => {

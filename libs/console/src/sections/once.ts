@@ -22,10 +22,16 @@ const ACTIONS: readonly Action[] = [
   { name: 'release', danger: true, on: 'one' },
   { name: 'forget', danger: true, on: 'one' },
 ];
-/** Longest id, in characters, and most ids of a kind that a search returns. */
+/**
+ * MAX_ID is the longest id that the console looks up, in characters. MOST_FOUND is the maximum number of ids of each kind that a search
+ * returns.
+ */
 const [MAX_ID, MOST_FOUND] = [1_024, 20];
 
-/** Idempotency: who works on a request key, when its lease ends, how large its response is. Redis has no list, so pages are scans. */
+/**
+ * Section of idempotency. It shows who works on a request, when the lease of the request ends, and how large its response is. Redis has no
+ * list of these keys, so each page scans the keys.
+ */
 export const onceSection: SectionFactory = (app, context) => {
   const service = app.find('OnceService') as OnceService | undefined;
   if (service === undefined) return undefined;
@@ -97,7 +103,7 @@ export const onceSection: SectionFactory = (app, context) => {
             const look = await once.look(kind, id);
             return look.state === '' ? [] : [matchOf(list, id, look)];
           }
-          // The key of a request has the user before it, which is unknown here, so this is a scan.
+          // The key of a request begins with its user. The search does not know the user, so it must scan the keys.
           const page = { limit: MOST_FOUND, mostVisited: MOST_OF_SEARCH };
           const { items, nextCursor } = await scanned(kind, id, page, (tag, look) => {
             const match = matchOf(list, tag, look);
@@ -165,7 +171,7 @@ function rowOf(list: string, id: string, look: Look): Row {
   return ROWS.row(values, ['once', list, id], state === 'abandoned' && 'warning');
 }
 
-/** A match that is not a request: it says that others may exist, and leads to the list. */
+/** Returns a search result that says that the search was not complete, and leads to the list. */
 function searchedInPart(list: string, id: string): Match {
   const sentence: Sentence = say('once-searched-in-part');
   return { address: ['once', list], kind: `once-${list}`, title: id, sentence };
@@ -176,7 +182,10 @@ function matchOf(list: string, id: string, look: Look): Match {
   return { address: ['once', list, id], kind, title: namesOf(list, id).name, sentence: sentenceOf(look) };
 }
 
-/** Returns the name of an id for people, and the scope of its method or the user of its request. A long request has a hash instead. */
+/**
+ * Splits an id into the name that people know, and the scope of its method or the user of its request. If the id of a request is long, the
+ * name is a hash.
+ */
 function namesOf(list: string, id: string): { readonly of: string | null; readonly name: string } {
   if (list === 'handlers') {
     const [scope = '', name = id] = parsedPair(id);

@@ -10,11 +10,14 @@ type State = 'waiting' | 'failed' | 'undecided';
 
 const STATES: readonly State[] = ['waiting', 'failed', 'undecided'];
 const SET_ASIDE = ['failed', 'undecided'] as const;
-/** A row is late if it has waited longer than this, ms. Usually, a relay sends a row within `pollMs`. */
+/** A row is late if it has waited longer than this time, ms. Usually, a row is sent within `pollMs`. */
 const LATE_MS = 60_000;
-/** Time for which counts of the table are used again, ms: to count, the database reads the whole table. */
+/** Time for which the counts of the outbox table are used again, ms. The database must read the whole table to count its rows. */
 const STATS_MS = 10_000;
-/** Maximum number of rows that are read at once, and that an action changes in one transaction; maximum number of such reads. */
+/**
+ * BATCH is the maximum number of rows that are read at once, and that an action changes in one transaction. MOST_BATCHES is the maximum
+ * number of such reads.
+ */
 const [BATCH, MOST_BATCHES] = [1_000, 100];
 
 /**
@@ -30,12 +33,12 @@ export const outboxSection: SectionFactory = (app, context) => {
     const nowMs = context.nowMs();
     if (known !== undefined && Math.abs(nowMs - known.atMs) < STATS_MS) return known.stats;
     const stats = service.stats();
-    // If the numbers could not be read, the next call reads again.
+    // A failed count is forgotten, so that the next call counts again.
     stats.catch(() => (known = undefined));
     known = { stats, atMs: nowMs };
     return stats;
   };
-  /** Reads the rows of a state page by page. Calls `each` with each page until `each` returns true. */
+  /** Reads the rows of a state page by page, and passes each page to `each`, until `each` returns true. */
   const walk = async (
     state: State,
     each: (rows: readonly OutboxRow[]) => boolean | Promise<boolean>,
@@ -143,7 +146,7 @@ function stateIn(address: Address): State {
 }
 
 /**
- * Returns the rows that an action is for: one row, or all rows of a state.
+ * Returns which rows an action changes: one row, or all rows of a state.
  *
  * @throws InvalidInputError for rows that wait, because an operator cannot retry or drop them
  */

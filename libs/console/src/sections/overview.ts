@@ -18,9 +18,7 @@ const PROCESSES = table('process current seenAtMs:instant memory:bytes startedAt
 /** Maximum number of other processes in the list. */
 const MOST_PROCESSES = 200;
 
-/**
- * Section of the servers, the scripts on them, and the processes of the app. If the ScriptRegistry is not healthy, it shows why.
- */
+/** Section of the servers, the scripts on them, and the processes of the app. If ScriptRegistry is not healthy, the section shows why. */
 export const overviewSection: SectionFactory = (app, context) => {
   const registry = app.find('ScriptRegistry') as ScriptRegistry | undefined;
   if (registry === undefined) return undefined;
@@ -112,7 +110,8 @@ export const overviewSection: SectionFactory = (app, context) => {
     const own = `${hostname()}:${process.pid}`;
     const startedAtMs = context.nowMs() - Math.round(process.uptime() * 1_000);
     const { rss } = process.memoryUsage();
-    // Usually, History has registered these scripts already. A console outside the app has no History, so it registers them here.
+    // Usually, History has registered these scripts already. A console that runs outside the app has no History, so it registers the
+    // scripts here.
     (registry as ScriptRegistry).register(historyScripts);
     const others = await readProcesses(registry as ScriptRegistry, MOST_PROCESSES);
     const rows = others

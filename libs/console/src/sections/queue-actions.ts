@@ -5,8 +5,8 @@ import { say } from './sentences';
 import { input, nothing, one, refused, unknownAddress, type Input } from './support';
 
 /**
- * For the preview of an action on all items: maximum number of ids that it shows; maximum number of tasks of a queue that it counts
- * if there is a filter.
+ * Limits for the preview of an action on all tasks. MOST_SAMPLES is the maximum number of ids that it shows. MOST_COUNTED is the maximum
+ * number of tasks of a queue that it counts if there is a filter.
  */
 const [MOST_SAMPLES, MOST_COUNTED] = [5, 256];
 /** Latest instant that the action `move` accepts, ms since 1970: the year 5138. The lib itself allows only the next 100 years. */
@@ -14,7 +14,7 @@ const MAX_MS = 1e14;
 const TASKS = ['tasks', 'dead', 'leases'];
 const FILTERS = ['waiting', 'running', 'dead', 'queue:', 'name:', 'group:'];
 
-/** The one item that an action is for. */
+/** The one item that an action changes. */
 type Subject =
   | { readonly kind: 'queue'; readonly queue: Queue }
   | { readonly kind: 'group'; readonly queue: Queue; readonly group: string }
@@ -60,7 +60,7 @@ function subjectOf(all: readonly Queue[], address: Address): Subject {
 }
 
 /**
- * Returns the queues and the filter of an action on all tasks.
+ * Returns the queues and the filter of an action that changes all tasks of a list.
  *
  * @throws InvalidInputError if the action does not fit the list or the filter
  */
@@ -148,7 +148,7 @@ async function runOne(action: string, subject: Subject, given: Input, expected: 
   return (await change(action, subject.queue, id, given)) ? { count: 1 } : refused(changed(id));
 }
 
-/** Changes a task. Each call checks the state of the task again in Redis. @returns false if the state has changed */
+/** Runs an action on a task. @returns false if the task is no longer in a state that allows the action */
 async function change(action: string, { queue }: Queue, id: string, given: Input): Promise<boolean> {
   if (action === 'retry') return (await queue.replay([id])) === 1;
   if (action === 'drop') return (await queue.drop([id])) === 1;
@@ -162,7 +162,7 @@ function instantOf({ atMs }: Input): number {
 }
 
 /**
- * Returns why the action is not possible in this state of the task; undefined if it is possible.
+ * Returns why an action is not possible in the current state of a task; undefined if it is possible.
  *
  * @throws InvalidInputError if the action is not for tasks
  */

@@ -16,8 +16,8 @@ export const addressOfQueue = (queue: string): Address => ['queues', 'queues', q
 export const addressOfTask = (queue: string, id: string): Address => ['queues', 'tasks', queue, id];
 
 /**
- * Returns the numbers of a queue. Most are sums over its partitions. `lateMs` is the highest number of a partition, and `workers`
- * the lowest (-1 if it is unknown).
+ * Returns the numbers of a queue as sums over its partitions. Only `lateMs` is the highest number of a partition, and `workers` the lowest
+ * (-1 if it is unknown).
  */
 export function totalOf({ partitions }: QueueLook) {
   const sum = (of: (one: QueueLook['partitions'][number]) => number): number =>
@@ -67,7 +67,7 @@ export function sentencesOfQueue(queue: string, look: QueueLook): Sentence[] {
 /**
  * Returns one sentence that says why a task waits, or how it ended.
  *
- * @param explained undefined if the task neither waits nor runs
+ * @param explained what Redis says about a task that waits or runs; undefined for other tasks
  */
 export function whyOf(queue: Queue, task: Task, explained: Explained | undefined): Sentence {
   const { id, name, group = '', atMs, attemptsMade, attempts, error } = task;

@@ -347,7 +347,7 @@ async function pageOfQueues(
     const page = await read(queue, limit - rows.length, from);
     from = undefined;
     rows.push(...page.rows);
-    // The page ends here even if a filter left it short. So one request reads a limited number of tasks.
+    // The page ends here even if the filter has left it short. Otherwise, one request could read all tasks of a queue.
     if (page.nextCursor !== undefined) return { columns, rows, nextCursor: `${queue.name}|${page.nextCursor}` };
     const next = queues[index + 1];
     if (rows.length >= limit && next) return { columns, rows, nextCursor: `${next.name}|` };

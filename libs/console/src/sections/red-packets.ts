@@ -10,7 +10,7 @@ type DeadLetter = Awaited<ReturnType<RedPacketPayouts['deadLetters']>>['items'][
 
 const ALL = ['red-packets', 'activities'] as const;
 const MAX_ID = 128;
-/** Number of activities that the summary reads, and in which `find` looks for a user. They are the ones that end last. */
+/** Number of activities that the summary reads, and in which a search looks for a user. They are those that end last. */
 const NEWEST = 10;
 /** Maximum number of dead-lettered payouts that are read to find one of them by its id. */
 const MOST_DEAD = 5_000;
@@ -32,10 +32,7 @@ export const redPacketsSection: SectionFactory = (app, context) => {
       nextCursor,
     );
   };
-  /**
-   * Returns a page of winners. Reads several pages of `records`, because such a page has grants of only one bucket and may be
-   * empty.
-   */
+  /** Returns a page of winners. Reads several pages of `records`, because a page of `records` covers only one bucket and may be empty. */
   const winnersPage = async (id: string, limit: number, cursor: string | undefined): Promise<Listing> => {
     const grants: Grant[] = [];
     let next = cursor;
@@ -216,7 +213,7 @@ function activityIn(address: Address): string {
   return address.length === 3 && list === 'activities' && isIdOf(id, MAX_ID) ? id : unknownAddress(address);
 }
 
-/** Returns the dead-lettered payouts that an action is for: one of them, or all of an activity. */
+/** Returns which dead-lettered payouts an action changes: one, or all of an activity. */
 function deadTarget(target: Target): { readonly id: string; readonly deadId?: string } {
   const address = 'address' in target ? target.address : target.list;
   const [, list, id, inner, deadId] = address;

@@ -14,7 +14,7 @@ const USERS = ['rewards', 'users'] as const;
 const MAX_ID = 256;
 
 /**
- * Section of the points that users got for distinct items. It shows the rules and the grants of a period. An operator can take a
+ * Section of the points that users got for reading distinct items. It shows the rules and the grants of a period. An operator can take a
  * grant back.
  */
 export const rewardsSection: SectionFactory = (app) => {
@@ -104,7 +104,8 @@ export const rewardsSection: SectionFactory = (app) => {
 };
 
 /**
- * Returns the grant at an address; undefined if the address is not that of a grant, or if its user or rule differs from the grant.
+ * Parses the grant in an address. Returns undefined if the address is not that of a grant, or if the user or rule in the address is not
+ * that of the grant.
  */
 function grantOf(rewards: Console, address: readonly string[]): ReturnType<Console['parse']> | undefined {
   const [, list, userId, rule, items, grantId] = address;

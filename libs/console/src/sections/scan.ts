@@ -3,16 +3,16 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import type { ListQuery, Sentence } from '../console.types';
 import { say } from './sentences';
 
-/** A master of Redis, as ScriptRegistry passes it to the console. */
+/** A master of Redis, as ScriptRegistry describes it to the console. */
 export type Master = ReturnType<ReturnType<ScriptRegistry[typeof CONSOLE]>['nodes']>[number];
 
-/** Maximum number of keys that one SCAN visits. So a SCAN takes Redis less than a millisecond. */
+/** Maximum number of keys that one SCAN visits, so that one SCAN blocks Redis for less than a millisecond. */
 const MOST_PER_SCAN = 500;
-/** Maximum number of keys that all SCANs of a page visit: about 2 ms of work for Redis. See DECISIONS.md: pages-of-a-scan */
+/** Maximum number of keys that all SCANs for one page visit: about 2 ms of work for Redis. See DECISIONS.md: pages-of-a-scan */
 const MOST_PER_PAGE = 5_000;
-/** A page ends when it has read this share of the keys it may visit: 1,000 matching keys. */
+/** A page ends when this share of the keys that it may visit were matching keys, whose values it has read: 1,000 keys. */
 const SHARE_READ = 1 / 5;
-/** Maximum number of keys that a search visits: about 40 ms of Redis, in steps of less than 1 ms. */
+/** Maximum number of keys that a search visits: about 40 ms of work for Redis, in steps of less than 1 ms. */
 export const MOST_OF_SEARCH = 100_000;
 
 export interface ScanPage<T> {
@@ -22,12 +22,12 @@ export interface ScanPage<T> {
 }
 
 /**
- * Reads one page of the keys that match a pattern. Scans the masters one after the other. A page may be short or empty although
- * more pages follow, because many keys in Redis may not match. A key that exists during the whole scan is on at least one page.
+ * Reads one page of the keys that match a pattern. Scans the masters one after the other. A page may be short or empty although more pages
+ * follow, because many keys in Redis may not match. A key that exists during the whole scan is on at least one page.
  *
  * @param pattern pattern for MATCH; its fixed parts come from `globOf`
  * @param mostVisited maximum number of keys that the SCANs visit; default 5,000, for a page of a list
- * @param read returns the items for the keys of one SCAN; it may leave out keys
+ * @param read reads the items of the keys that one SCAN found; may return no item for a key
  */
 export async function scanPage<T>(
   registry: ScriptRegistry,
@@ -58,7 +58,7 @@ export async function scanPage<T>(
       visited += count;
       matched += keys.length;
       if (keys.length > 0) items.push(...(await read(keys.map(String), node)));
-      // Estimates how many keys to visit until the page is full, from the share of items among the keys visited so far.
+      // Estimates how many more keys must be visited until the page is full, from the share of items among the keys visited so far.
       const missing = (visited / Math.max(items.length, 1)) * (limit - items.length);
       count = Math.max(10, Math.min(MOST_PER_SCAN, Math.ceil(missing)));
     } while (at !== '0');
@@ -67,7 +67,7 @@ export async function scanPage<T>(
 }
 
 /**
- * Sends a command that only reads, and that is not a script.
+ * Sends a command that only reads. Scripts are not sent in this way.
  *
  * @throws SetupError if the Redis user may not send the command; NotSentError for any other failure
  */
@@ -90,13 +90,13 @@ export function globOf(text: string): string {
   return text.replace(/[\\*?[\]]/g, '\\$&');
 }
 
-/** Returns the original text of a tag or segment of a key. KeySpace escapes some characters in keys. */
+/** Returns the original text of a part of a key. KeySpace escapes some characters in keys. */
 export function unescaped(part: string): string {
   return part.replace(/%(25|7B|7D|3A)/g, (escaped) => decodeURIComponent(escaped));
 }
 
 /**
- * Returns the pattern of the keys `<prefix>:<lib>:{<tag>}:<name>`, and a function that returns the tag of such a key.
+ * Returns a pattern that matches the keys `<prefix>:<lib>:{<tag>}:<name>` of all tags, and a function that returns the tag of such a key.
  *
  * @param name last part of the keys, such as `lock`
  */

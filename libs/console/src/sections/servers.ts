@@ -18,9 +18,9 @@ export interface Server {
 
 /** Longest time to wait for the reply of a server, ms. */
 const REPLY_MS = 1_000;
-/** Largest difference of the two clocks that causes no warning, ms. */
+/** Largest difference between the clocks of a server and of this process that causes no warning, ms. */
 const CLOCK_MS = 1_000;
-/** Used share of maxmemory, 0 to 1, above which the memory is reported as almost full. */
+/** Used share of `maxmemory`, from 0 to 1, above which the memory of a server counts as almost full. */
 const FULL = 0.9;
 
 /** Sends INFO and TIME to a server, and returns the replies. Never rejects. */
@@ -57,13 +57,13 @@ function fieldsOf(info: unknown): ReadonlyMap<string, string> {
   return new Map(fields);
 }
 
-/** Returns a field of INFO as a number; undefined if it is missing or not a number. */
+/** Returns a field of INFO as a number; undefined if the field is missing or not a number. */
 export function numberOf({ info }: Server, field: string): number | undefined {
   const text = info.get(field);
   return text === undefined || text === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
 }
 
-/** Returns the version of the server, for Valkey with the name; '' without INFO. */
+/** Returns the version of the server, with the name if it is Valkey; '' if the server did not send INFO. */
 export function versionOf({ info }: Server): string {
   const valkey = info.get('valkey_version');
   return valkey === undefined ? (info.get('redis_version') ?? '') : `Valkey ${valkey}`;

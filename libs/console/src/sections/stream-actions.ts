@@ -34,7 +34,7 @@ export function streamActions(streams: Streams): Pick<Section, 'preview' | 'run'
 }
 
 /**
- * Returns the group or the dead letter at an address.
+ * Returns the group or the dead letter that an action changes.
  *
  * @throws InvalidInputError if the action does not fit the address, or if the stream is unknown
  */
@@ -48,7 +48,7 @@ async function subjectOf(streams: Streams, action: string, address: Address) {
 }
 
 /**
- * Returns the stream and the group whose dead letters an action is for.
+ * Returns the stream and the group whose dead letters an action changes.
  *
  * @throws InvalidInputError if the target does not name both
  */

@@ -5,7 +5,7 @@ import { facts, table } from './table';
 
 const GROUPS = table('group:link state consumer attemptsMade:number dueAtMs:instant leaseEndsAtMs:instant error');
 
-/** Returns the message with this id as the result of a search; an empty list if the stream does not have it. */
+/** Searches a stream for the message with this id. Returns an empty list if the stream does not have the message. */
 export async function messageIn(stream: Stream, id: string): Promise<Match[]> {
   const there = (await stream.find(id)).filter(({ state }) => state !== '');
   const row = there.find(({ state }) => state !== 'settled') ?? there[0];
@@ -17,7 +17,7 @@ export async function messageIn(stream: Stream, id: string): Promise<Match[]> {
 /**
  * Returns the details of a message.
  *
- * @param ofGroup a group in which the message is a dead letter; default: show what all groups did with the message
+ * @param ofGroup a group in which the message is a dead letter; default: the details show what all groups did with the message
  */
 export async function storyOfMessage(
   context: SectionContext,
@@ -53,9 +53,9 @@ export async function storyOfMessage(
 }
 
 /**
- * Returns payload, key and operation id of a message.
+ * Returns the payload, the key and the operation id of a message.
  *
- * @param isForeign true if another program wrote the message; then the payload is an object of all its fields
+ * @param isForeign true if a program without luanest wrote the message; then the payload is an object of all its fields
  */
 function contentOf(fields: readonly string[], isForeign: boolean) {
   const all: Record<string, string> = {};

@@ -8,12 +8,15 @@ export type Stream = NonNullable<Awaited<ReturnType<Streams['open']>>>;
 export type Found = Awaited<ReturnType<Stream['find']>>[number];
 export type Stats = Awaited<ReturnType<Stream['statsOf']>>[number];
 
-/** A group is behind if the oldest message that it has not settled is older than this, ms. */
+/** A group is behind if the oldest message that it has not settled is older than this time, ms. */
 const BEHIND_MS = 60_000;
 
 export const addressOfGroup = (stream: string, group: string): Address => ['streams', 'groups', stream, group];
 
-/** Returns the sums over the partitions of a group, and the highest `oldestMs` (-1 if the group has no message). */
+/**
+ * Returns the sums of the numbers of a group over its partitions. Only `oldestMs` is the highest number of a partition (-1 if the group has
+ * no message).
+ */
 export function sumOf(parts: readonly Stats[]): Stats {
   const first = { length: 0, pending: 0, lag: 0, oldestMs: -1, due: 0, parked: 0, dead: 0, sessions: 0 };
   return parts.reduce(
@@ -32,8 +35,8 @@ export function sumOf(parts: readonly Stats[]): Stats {
 }
 
 /**
- * Returns sentences about a group: the main reason why it does not keep up, then its dead letters. If it has neither, one sentence
- * says so.
+ * Returns sentences about a group: the main reason why it does not keep up, then how many dead letters it has. If the group has neither
+ * problem, one sentence says so.
  *
  * @param listeners lowest number of processes that listen to a partition of the stream; -1 if it is unknown
  */

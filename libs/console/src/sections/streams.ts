@@ -29,11 +29,14 @@ const PARTITIONS = table(
 );
 const CONSUMERS = table('consumer partition:number pending:number leaseEndsAtMs:instant');
 
-/** Maximum number of streams in the summary; of groups of a stream; of dead letters that the details of a group show. */
+/**
+ * MOST_STREAMS limits the streams in the summary, MOST_GROUPS the groups of a stream, and MOST_DEAD the dead letters in the details of a
+ * group.
+ */
 const [MOST_STREAMS, MOST_GROUPS, MOST_DEAD] = [100, 50, 20];
 /**
- * Maximum number of streams in a search for a message or in the list of dead letters; number of streams whose dead letters are read
- * at the same time.
+ * MOST_SEARCHED limits the streams in a search for a message and in the list of dead letters. AT_A_TIME is the number of streams whose dead
+ * letters are read at the same time.
  */
 const [MOST_SEARCHED, AT_A_TIME] = [1_000, 50];
 
@@ -124,7 +127,7 @@ export const streamsSection: SectionFactory = (app, context) => {
   }
 
   /**
-   * Returns the names of the streams that this process uses, and of those that a scan of up to 100,000 keys finds. `areAll` is false
+   * Returns the names of the streams that this process uses, and of the streams that a scan of up to 100,000 keys finds. `areAll` is false
    * if Redis may have more streams.
    */
   async function allNames(): Promise<{ readonly names: readonly string[]; readonly areAll: boolean }> {
@@ -145,8 +148,8 @@ export const streamsSection: SectionFactory = (app, context) => {
   }
 
   /**
-   * Returns a page of streams. First come the streams that this process uses, by name. A scan finds the others. The cursor is
-   * `+<name>` after a stream that this process uses, and otherwise the cursor of the scan.
+   * Returns a page of the list of streams. The streams that this process uses come first, by name. A scan of the keys finds the others. The
+   * cursor is `+<name>` after a stream that this process uses, and otherwise the cursor of the scan.
    */
   async function pageOfStreams(
     of: Pick<Table<''>, 'page'>,
@@ -191,7 +194,9 @@ export const streamsSection: SectionFactory = (app, context) => {
     });
   }
 
-  /** Returns a page of dead letters, one group after the other. The cursor is `<stream> <group> <cursor in this group>`. */
+  /**
+   * Returns a page of the dead letters of all groups, one group after the other. The cursor is `<stream> <group> <cursor in this group>`.
+   */
   async function deadPage(
     ofStream: string | undefined,
     ofGroup: string | undefined,
@@ -242,7 +247,7 @@ export const streamsSection: SectionFactory = (app, context) => {
     return DEAD.page(rows, nextCursor);
   }
 
-  /** Returns a list that belongs to a group: its dead letters, partitions or consumers. */
+  /** Returns a list of a group: its dead letters, partitions or consumers. */
   async function partOf([name, group, part]: [string, string, string], cursor: string | undefined, limit: number) {
     const address = [...addressOfGroup(name, group), part];
     const stream = (await streams.open(name)) ?? unknownAddress(address);

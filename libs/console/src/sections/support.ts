@@ -3,7 +3,7 @@ import type { Address, Done, ListQuery, Preview, Section, Sentence, Target, Valu
 
 export const input = new Checks('Console', (message) => new InvalidInputError(message));
 
-/** Values that the user gave for an action, by name. */
+/** Values that the user entered for an action, by name. */
 export type Input = Readonly<Record<string, string | number>>;
 
 /**
