@@ -10,6 +10,8 @@ export interface Settings {
   readonly timeoutMs: number;
   readonly drainMs: number;
   readonly ids: number;
+  /** What calls of `schedule` do with a task of their id. An app mostly has one answer. */
+  readonly conflicts: readonly Operation['onConflict'][];
   /** True: the last process has no handler for tasks `b`. */
   readonly hasStranger: boolean;
   /** True: handlers are registered after the boot. */
@@ -48,6 +50,8 @@ export interface Task extends Payload {
   begun: number;
   /** Attempts whose handler ended without an error. */
   returned: number;
+  /** Due time that its call has returned, ms; undefined if it may be due earlier. */
+  dueMs: number | undefined;
   doneUs: number | undefined;
   cancelledUs: number | undefined;
   deaths: number;
@@ -94,6 +98,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     ['cut', 'refuse'],
     ['cut', 'redis-down'],
     ['cut', 'slow'],
+    ['slow', 'close'],
     ['close'],
     ['cut'],
   ],
@@ -106,12 +111,13 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     timeoutMs: random.chance(0.3) ? random.magnitude(50, 1_000) : 20_000,
     drainMs: random.magnitude(10, 3_000),
     ids: random.magnitude(1, 20),
+    conflicts: random.pick([['keep'], ['keep', 'keep', 'replace', 'after'], ['replace'], ['after']]),
     hasStranger: random.chance(0.3),
     late: random.chance(0.3),
     groupShare: random.chance(0.5) ? random.integer(1, 2) : 0,
     groupWindowMs: random.chance(0.2) ? random.magnitude(5, 200) : 0,
   }),
-  operation: (random, { leaseMs, ids }) => {
+  operation: (random, { leaseMs, ids, conflicts }) => {
     const kinds = [
       'schedule',
       'schedule',
@@ -132,7 +138,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
       ids: [...new Set(Array.from({ length: kind === 'schedule' || kind === 'cancel' ? 1 : count }, id))],
       name: random.chance(0.8) ? 'a' : 'b',
       delayMs: random.chance(0.4) ? 0 : random.magnitude(1, 3 * leaseMs),
-      onConflict: random.chance(0.6) ? 'keep' : random.pick(['replace', 'after']),
+      onConflict: random.pick(conflicts),
       evenRunning: random.chance(0.5),
       ...(random.chance(0.2) && { attempts: random.integer(1, 6) }),
       task: {

@@ -30,6 +30,8 @@ class TaskModel implements Model<Operation> {
   private readonly endlessIds = new Set<string>();
   /** Ids whose running attempt a call may have ended, so that the next one overlaps with it. */
   private readonly cutShort = new Set<string>();
+  /** Ids whose tasks a call may have moved. */
+  private readonly moving = new Set<string>();
   /** How many calls replay or drop dead letters now, or may do so later, because their outcome is unknown. */
   private replaying = 0;
   private dropping = 0;
@@ -98,7 +100,7 @@ class TaskModel implements Model<Operation> {
     const id = ids[0] as string;
     if (kind === 'schedule' || kind === 'many') return this.schedule(tasks, operation);
     if (kind === 'cancel') return this.cancel(tasks, id, evenRunning);
-    if (kind === 'reschedule') return void (await tasks.reschedule(id, { delayMs }).catch(codeOf));
+    if (kind === 'reschedule') return this.reschedule(tasks, id, delayMs);
     if (kind === 'drop') {
       for (const task of ids.length > 1 ? this.tasks : this.of(ids)) task.mayBeDropped = true;
       this.dropping++;
@@ -107,7 +109,10 @@ class TaskModel implements Model<Operation> {
       return;
     }
     if (kind === 'replay') {
-      for (const task of ids.length > 1 ? this.tasks : this.of(ids)) task.replays++;
+      for (const task of ids.length > 1 ? this.tasks : this.of(ids)) {
+        task.replays++;
+        task.dueMs = undefined;
+      }
       const isAll = ids.length > 1;
       this.replaying++;
       const result = await (isAll ? tasks.replayAll() : tasks.replay(ids)).catch(codeOf);
@@ -220,11 +225,19 @@ class TaskModel implements Model<Operation> {
       task.undecided = false;
       if (status === 'kept') continue;
       task.promised = true;
+      if (!this.moving.has(task.id)) task.dueMs = runAtMs;
       task.excused ||= this.owners.isExcused({ beganUs });
       const early = this.world.redis.nowMs - runAtMs;
       const isRight = early <= (this.world.nowUs - beganUs) / 1_000 + 2 - delayMs || this.clockWasSet;
       this.world.expect(isRight, () => `task ${task.n} is due ${early} ms ago, ${delayMs} ms after its call`);
     }
+  }
+
+  private async reschedule(tasks: Tasks.DelayedTaskService, id: string, delayMs: number): Promise<void> {
+    // It may move any task of the id until its reply, and after an unknown outcome at any time.
+    this.moving.add(id);
+    for (const task of this.of([id])) task.dueMs = undefined;
+    await tasks.reschedule(id, { delayMs }).catch(codeOf);
   }
 
   private async cancel(tasks: Tasks.DelayedTaskService, id: string, evenRunning: boolean): Promise<void> {
@@ -255,7 +268,7 @@ class TaskModel implements Model<Operation> {
     const began = ++task.begun;
     world.note(member.name, () => `attempt ${attempt} of task ${task.n} (${id}) begins`);
     world.expect(attempt <= attempts, () => `task ${task.n} has attempt ${attempt} of ${attempts}`);
-    const earlyMs = runAtMs - world.redis.nowMs;
+    const earlyMs = Math.max(runAtMs, task.dueMs ?? 0) - world.redis.nowMs;
     world.expect(earlyMs <= 0 || this.clockWasSet, () => `task ${task.n} runs ${earlyMs} ms early`);
     const { doneUs, cancelledUs } = task;
     const isExcused = task.excused || isAborted();
@@ -403,6 +416,7 @@ class TaskModel implements Model<Operation> {
       mayBeGone,
       mayBeDropped: this.dropping > 0,
       excused: false,
+      dueMs: undefined,
       doneUs: undefined,
       cancelledUs: undefined,
     };
