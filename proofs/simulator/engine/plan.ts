@@ -263,7 +263,7 @@ function faultOf(
         kind,
         master,
         error: random.pick(Object.keys(REFUSALS) as Refusal[]),
-        count: random.magnitude(1, mild ? 3 : 20),
+        count: random.magnitude(1, mild ? 6 : 20),
       };
     case 'flush':
       return { kind, master };

@@ -47,6 +47,8 @@ class StreamModel implements Model<Operation> {
   /** When a group was started first. It need not get what was published before. */
   private readonly joinedUs = new Map<string, number>();
   private clockWasSet = false;
+  /** Dead letters of messages whose id nobody knew then, by group and id: their publisher was stopped, and so was their first handler. */
+  private readonly early = new Set<string>();
   /** True once an operator has removed a consumer. */
   private wasTidied = false;
 
@@ -210,6 +212,10 @@ class StreamModel implements Model<Operation> {
       if (result.status !== 'published') continue;
       one.publishedUs = this.world.nowUs;
       one.excused ||= this.owners.isExcused({ beganUs });
+      if (result.replayed) continue;
+      for (const group of this.options.groups) {
+        if (this.early.delete(`${group} ${result.id}`)) this.of(one, group).dead++;
+      }
     }
   }
 
@@ -223,6 +229,7 @@ class StreamModel implements Model<Operation> {
     const began = ++delivery.begun;
     world.note(member.name, () => `${group}: attempt ${attempt} of message ${n} (${id}) begins`);
     delivery.ids.add(id);
+    if (this.early.delete(`${group} ${id}`)) delivery.dead++;
     const isExcused = message.excused || signal.aborted;
     const { attempts, concurrency } = this.options;
     const most = 1 + delivery.replays;
@@ -256,6 +263,7 @@ class StreamModel implements Model<Operation> {
     };
     // What a failover or an eviction made of older ones has no owner that is known here.
     if (!message.excused) this.owners.begin(owner);
+    const beganUs = member.nowUs;
     try {
       for (const ms of payload.pieces) {
         await member.sleep(ms);
@@ -263,6 +271,9 @@ class StreamModel implements Model<Operation> {
         else if (signal.aborted && !payload.deaf) throw new Error('the signal has fired');
       }
     } finally {
+      const isShort = member.nowUs - beganUs < (this.options.timeoutMs - 50) * 1_000;
+      const isLost = world.isMild && signal.aborted && isShort && member.app !== undefined;
+      world.expect(!isLost, () => `nothing took long, but the signal of message ${n} has fired in ${group}`);
       this.owners.end(owner);
       const stillBusy = this.busy.get(place) as number;
       if (stillBusy === concurrency) this.fullUs.set(group, member.nowUs);
@@ -357,7 +368,7 @@ class StreamModel implements Model<Operation> {
 
   private dies(group: string, id: string, attemptsMade: number): void {
     const message = this.messageOf(group, id);
-    if (message === undefined) return;
+    if (message === undefined) return void this.early.add(`${group} ${id}`);
     const delivery = this.of(message, group);
     delivery.dead++;
     const isRight = delivery.begun > 0 && attemptsMade <= this.options.attempts;
