@@ -10,7 +10,10 @@ export interface SeededDefect {
 
 const lua = (lib: string, file: string): string => `libs/${lib}/src/scripts/${file}.lua`;
 
-/** Defects in the scripts (L, and E, which began as old defects of luanest) and in the TypeScript (T). Each text must be in its file once, which a test checks. */
+/**
+ * Defects in the scripts (L, and E, which began as old defects of luanest) and in the TypeScript (T; N of the libs that came later). Each text
+ * must be in its file once, which a test checks.
+ */
 export const seededDefects: readonly SeededDefect[] = [
   {
     id: 'L01',
@@ -204,7 +207,7 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'L33',
-    lib: 'red-packet',
+    lib: 'red-packet-buckets',
     what: 'late confirmation deletes the next record',
     defect: [
       [
@@ -216,7 +219,7 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'L35',
-    lib: 'red-packet',
+    lib: 'red-packet-buckets',
     what: 'transfer numbers from a counter that a failover loses',
     defect: [
       [
@@ -536,7 +539,7 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'T39',
-    lib: 'red-packet',
+    lib: 'red-packet-buckets',
     what: 'winner who won while the winners were read gets sold out',
     defect: [
       [
@@ -833,5 +836,83 @@ export const seededDefects: readonly SeededDefect[] = [
     lib: 'stream-consumer',
     what: 'repair does not put back what its session does not hold',
     defect: [[lua('stream-consumer', 'repair'), 'if not held[row[1]] then', 'if false then']],
+  },
+  {
+    id: 'N01',
+    lib: 'outbox',
+    what: 'row that is sent again has another operation id',
+    defect: [
+      [
+        'libs/outbox/src/outbox.sender.ts',
+        'const operation = { operationId: row.id, operationRetentionMs: stored.retainMs };',
+        'const operation = { operationId: row.id + Math.random(), operationRetentionMs: stored.retainMs };',
+      ],
+    ],
+  },
+  {
+    id: 'N02',
+    lib: 'outbox',
+    what: 'messages of a key are sent side by side',
+    defect: [
+      [
+        'libs/outbox/src/outbox.sender.ts',
+        'return message?.key === undefined ? id : JSON.stringify([kind, target, message.key]);',
+        'return id;',
+      ],
+    ],
+  },
+  {
+    id: 'N03',
+    lib: 'outbox',
+    what: 'relay changes rows after its shutdown',
+    defect: [['libs/outbox/src/outbox.relay.ts', '      if (this.stopped) return;\n', '']],
+  },
+  {
+    id: 'N04',
+    lib: 'transport',
+    what: 'request whose server died is handled again',
+    defect: [['libs/transport/src/transport.server.ts', '    if (message.attempt > 1) return;\n', '']],
+  },
+  {
+    id: 'N05',
+    lib: 'transport',
+    what: 'lost part of a reply is not noticed',
+    defect: [
+      [
+        'libs/transport/src/transport.client.ts',
+        "    if (part > request.part) return this.fail(id, 'A part of the reply was lost on the way.');\n",
+        '',
+      ],
+    ],
+  },
+  {
+    id: 'N06',
+    lib: 'task-events',
+    what: 'events that could not be sent are not counted',
+    defect: [['libs/delayed-task/src/queue/broadcast.ts', '      this.missed += missed + count;\n', '']],
+  },
+  {
+    id: 'N07',
+    lib: 'task-events',
+    what: 'message of events that comes twice is heard twice',
+    defect: [
+      [
+        'libs/delayed-task/src/queue/broadcast.ts',
+        'if (message === undefined || message.number <= (this.seen.get(message.from) ?? 0)) return;',
+        'if (message === undefined) return;',
+      ],
+    ],
+  },
+  {
+    id: 'N08',
+    lib: 'task-events',
+    what: 'listener whose connection was lost is not told',
+    defect: [
+      [
+        'libs/delayed-task/src/queue/broadcast.ts',
+        "    if (!this.stopped) this.tell({ type: 'missed', namespace: this.namespace, count: undefined });\n",
+        '',
+      ],
+    ],
   },
 ];

@@ -1,0 +1,279 @@
+import type { ModuleMetadata } from '@nestjs/common';
+import type * as Packets from '../../../libs/red-packet/src';
+import type { Fault } from '../engine/plan';
+import type { Random } from '../engine/random';
+import type { Member } from '../engine/member';
+import type { Lib, Model, World } from '../engine/world';
+import { codeOf } from './codes';
+
+interface Settings {
+  readonly packets: number;
+  readonly buckets: number;
+  readonly users: number;
+  readonly partitions: number;
+  /** How far apart a crowd grabs, and how long faults take, ms. */
+  readonly paceMs: number;
+}
+
+interface Operation {
+  readonly kind: 'grab' | 'pause' | 'resume' | 'close' | 'look';
+  readonly users: readonly string[];
+}
+
+/** A packet that a grab has returned. */
+interface Win {
+  readonly packetId: string;
+  readonly amountCents: number;
+}
+
+const ACTIVITY = 'a1';
+/** States of a bucket whose creation has ended. */
+const STATES = ['open', 'paused', 'closed'];
+/** "For one second it returns `sold-out` to all users who are not in the filter", also if a failover brings packets back. */
+const REMEMBERED_US = 1_000_000;
+
+/** Checks what the README of red-packet says about buckets: an app that grabs and closes. Other processes pay, which are not here. */
+class BucketModel implements Model<Operation> {
+  private readonly won = new Map<string, Win>();
+  private wasCreated = false;
+  /** Packets in pools, on their way, won or refunded, if a failover has lost some of them or has brought some back. */
+  private present: number | undefined;
+  private hasLost = false;
+  /** When Redis lost writes last. */
+  private lostUs = -Infinity;
+  /** True if a failover has lost a part of the activity itself. */
+  private isBroken = false;
+
+  constructor(
+    private readonly world: World,
+    private readonly options: Settings,
+  ) {
+    for (const node of world.redis.nodes) {
+      const { ran } = node;
+      node.ran = (process, words, reply) => {
+        ran(process, words, reply);
+        if (words.some((word) => word.includes(':moves:'))) this.expectAllThere();
+      };
+    }
+  }
+
+  app(member: Member): ModuleMetadata {
+    const { RedPacketModule } = this.lib(member);
+    const { partitions } = this.options;
+    return { imports: [RedPacketModule.forRoot({ identity: () => undefined, controller: false, partitions })] };
+  }
+
+  started(member: Member): void {
+    void this.create(member);
+  }
+
+  disturbed({ kind }: Fault): void {
+    if (kind !== 'failover') return;
+    // Called when the replica gets no more writes, and again when it is promoted.
+    this.hasLost = true;
+    this.lostUs = this.world.nowUs;
+    this.won.clear();
+    this.world.scheduler.at(this.world.nowUs + 1, () => {
+      const isThere = this.keysOf('meta').length > 0 || this.wasCreated;
+      this.isBroken ||= isThere && !this.isWhole();
+      this.present = isThere ? this.count() : undefined;
+    });
+  }
+
+  async perform(member: Member, { kind, users }: Operation): Promise<void> {
+    const service = this.serviceOf(member);
+    if (kind === 'grab') await Promise.all(users.map((user) => this.grab(member, service, user)));
+    else if (kind === 'look') await this.look(service, users[0] as string);
+    else await service[kind](ACTIVITY).catch(codeOf);
+  }
+
+  /** Closes the activity, and looks whether all packets are still there. */
+  async finish(member: Member): Promise<void> {
+    if (!this.wasCreated || this.isBroken) return;
+    const { world } = this;
+    const service = this.serviceOf(member);
+    await service.resume(ACTIVITY);
+    await service.close(ACTIVITY);
+    await member.sleep(2_000);
+    const status = await service.status(ACTIVITY);
+    if (status === undefined) return world.violate('the activity is gone');
+    const { grantedPackets, refundedPackets } = status;
+    const [ended, present] = [grantedPackets + refundedPackets, this.present ?? this.options.packets];
+    world.expect(ended === present, () => `${ended} packets are won or refunded, of ${present}`);
+    if (this.hasLost) return;
+    const audit = await service.audit(ACTIVITY, { deep: true });
+    world.expect(audit?.ok === true, () => `the audit says: ${audit?.problems.join(' ')}`);
+    for (const [user, { packetId }] of this.won) {
+      const packet = await service.packetOf(ACTIVITY, user);
+      world.expect(packet?.packetId === packetId, () => `${user} has won ${packetId}, then ${packet?.packetId}`);
+    }
+  }
+
+  lives(): boolean {
+    // Grants without a payout are owed.
+    return true;
+  }
+
+  private lib(member: Member): typeof Packets {
+    return member.load<typeof Packets>('luanest/red-packet');
+  }
+
+  private serviceOf(member: Member): Packets.RedPacketService {
+    return member.app?.get(this.lib(member).RedPacketService) as Packets.RedPacketService;
+  }
+
+  private async create(member: Member): Promise<void> {
+    const service = this.serviceOf(member);
+    const { packets, buckets } = this.options;
+    const activity = { activityId: ACTIVITY, totalCents: 100 * packets, packets, buckets, split: 'equal' as const };
+    for (let tries = 0; tries < 50 && !this.wasCreated; tries++) {
+      const beganUs = this.world.nowUs;
+      const result = await service.create(activity).catch(codeOf);
+      if (typeof result === 'object' && beganUs > this.lostUs) this.wasCreated = true;
+      else await member.sleep(200);
+    }
+  }
+
+  private async grab(member: Member, service: Packets.RedPacketService, user: string): Promise<void> {
+    const { world } = this;
+    const beganUs = world.nowUs;
+    const before = this.won.get(user);
+    const result = await service.grab(ACTIVITY, user).catch(codeOf);
+    world.note(member.name, () => `${user} grabs: ${JSON.stringify(result)}`);
+    // What a call has returned that began before a failover may be lost.
+    if (typeof result === 'string' || beganUs <= this.lostUs) return;
+    const isRemembered = beganUs <= this.lostUs + REMEMBERED_US + 50_000;
+    world.expect(
+      before === undefined || result.status !== 'sold-out' || isRemembered,
+      () => `${user} has won ${before?.packetId}, but the grab says that it is sold out`,
+    );
+    if (!('packet' in result) || result.packet === undefined) return;
+    const { packetId, amountCents } = result.packet;
+    const known = this.won.get(user);
+    const isSame = known === undefined || (known.packetId === packetId && known.amountCents === amountCents);
+    world.expect(isSame, () => `${user} has won ${known?.packetId} and ${packetId}`);
+    const other = [...this.won].find(([name, packet]) => name !== user && packet.packetId === packetId);
+    // A packet that was on its way may be in two buckets after a failover of one of them.
+    world.expect(other === undefined || this.hasLost, () => `${user} and ${other?.[0]} have both won ${packetId}`);
+    this.won.set(user, { packetId, amountCents });
+  }
+
+  private async look(service: Packets.RedPacketService, user: string): Promise<void> {
+    const beganUs = this.world.nowUs;
+    const before = this.won.get(user);
+    const packet = await service.packetOf(ACTIVITY, user).catch(codeOf);
+    if (typeof packet !== 'string' && before !== undefined && beganUs > this.lostUs) {
+      const { packetId } = before;
+      this.world.expect(packet?.packetId === packetId, () => `${user} has won ${packetId}, not ${packet?.packetId}`);
+    }
+    const report = await service.audit(ACTIVITY).catch(codeOf);
+    if (typeof report !== 'object' || this.hasLost) return;
+    this.world.expect(report.ok, () => `the audit says: ${report.problems.join(' ')}`);
+  }
+
+  /** "Any process may repeat each of them": at each moment Redis has all packets, also those of a process that dies now. */
+  private expectAllThere(): void {
+    if (this.isBroken || !this.isWhole()) return;
+    const [count, present] = [this.count(), this.present ?? this.options.packets];
+    this.world.expect(count === present, () => `Redis has ${count} of ${present} packets`);
+  }
+
+  /** True if each bucket was created and opened. */
+  private isWhole(): boolean {
+    const { memory } = this.world.redis;
+    const states = this.keysOf('meta').map((key) => memory.run('HGET', [key, 'state']) as string);
+    return states.length === this.options.buckets && states.every((state) => STATES.includes(state));
+  }
+
+  /**
+   * Returns how many packets there are. "The source moves packets from its pool to a record, the destination adds them to its pool once,
+   * the source deletes the record": until the destination has them, those of the record are on their way.
+   */
+  private count(): number {
+    const sum = (room: string): number => this.lengths(room).reduce((total, [, length]) => total + length, 0);
+    // One field of the grants is the sum of their cents.
+    const granted = sum('grants') - this.lengths('grants').length;
+    return sum('pool') + sum('refunds') + granted + this.moving();
+  }
+
+  private moving(): number {
+    const { memory } = this.world.redis;
+    const keys = this.keysOf('moves');
+    const marks = keys.map((key) => {
+      const words = memory.run('HGETALL', [key]) as string[];
+      return {
+        key,
+        fields: new Map(words.flatMap((word, i) => (i % 2 === 0 ? [[word, words[i + 1] as string]] : []))),
+      };
+    });
+    const bucketOf = (key: string): string => /:(\d+)-\d+$/.exec(key)?.[1] ?? '0';
+    const marksOf = new Map(marks.map(({ key, fields }) => [bucketOf(key), fields]));
+    let moving = 0;
+    for (const { key, fields } of marks) {
+      for (const [field, record] of fields) {
+        const to = /^out:(\d+)$/.exec(field)?.[1];
+        if (to === undefined) continue;
+        const [sequence = '', packets = ''] = record.split('|');
+        const last = marksOf.get(to)?.get(`in:${bucketOf(key)}`);
+        if (last === undefined || Number(sequence) > Number(last)) moving += packets.split(',').length;
+      }
+    }
+    return moving;
+  }
+
+  private keysOf(room: string): string[] {
+    const keys = this.world.redis.memory.run('KEYS', [`*:red-packet:*:${room}:${ACTIVITY}*`]) as string[];
+    const { buckets } = this.options;
+    // The meta without a number is the root of several buckets.
+    return keys.filter((key) => buckets === 1 || key.endsWith(`-${buckets}`)).sort();
+  }
+
+  private lengths(room: string): [string, number][] {
+    const command = room === 'pool' || room === 'refunds' ? 'LLEN' : 'HLEN';
+    return this.keysOf(room).map((key) => [key, this.world.redis.memory.run(command, [key]) as number]);
+  }
+}
+
+export const redPacketBuckets: Lib<Settings, Operation> = {
+  name: 'red-packet-buckets',
+  faults: {
+    kill: 6,
+    close: 3,
+    stop: 6,
+    cut: 25,
+    slow: 8,
+    hold: 6,
+    refuse: 6,
+    flush: 3,
+    clock: 2,
+    failover: 4,
+    'redis-down': 3,
+  },
+  together: [
+    ['cut', 'kill'],
+    ['cut', 'kill'],
+    ['cut'],
+    ['failover'],
+    ['failover'],
+    ['failover', 'slow'],
+    ['slow', 'kill'],
+  ],
+  settings: (random: Random) => ({
+    packets: random.magnitude(4, 60),
+    buckets: random.pick([2, 2, 3, 4]),
+    users: random.chance(0.3) ? random.magnitude(2, 8) : random.magnitude(10, 100),
+    partitions: random.integer(2, 4),
+    paceMs: random.magnitude(50, 1_500),
+  }),
+  operation: (random, { users }) => {
+    const from = random.integer(1, users);
+    const count = random.chance(0.5) ? 1 : random.magnitude(2, 12);
+    return {
+      kind: random.chance(0.93) ? 'grab' : random.pick(['look', 'look', 'pause', 'resume', 'close']),
+      users: Array.from({ length: Math.min(count, users) }, (_, index) => `u${((from + index) % users) + 1}`),
+    };
+  },
+  scaleMs: ({ paceMs }) => paceMs,
+  settleMs: () => 10_000,
+  start: (world, settings) => new BucketModel(world, settings),
+};
