@@ -5,15 +5,15 @@ import { World, type Lib } from './engine/world';
 const MOST_OPERATIONS = 8;
 /** Scripts of each process at which faults happen: its first ones. */
 const MOST_SCRIPTS = 20;
-/** Pairs of faults of one small run. */
-const PAIRS = 200;
+/** Variants of one small run: so many are drawn of all, so that a minute has many small runs. */
+const MOST_VARIANTS = 120;
 
 /** A fault at one script of a process. */
 type Hit = Extract<Element, { script: number }>;
 
 /**
- * A small run, again and again: with each fault at each script that a process sends, then with two of them. The seed draws the run, and the
- * number of the variant says which faults it has.
+ * A small run, again and again: with a fault at a script that a process sends, and with two of them, in turn. The seed draws the run and the
+ * order of the faults, and the number of the variant says which of them it has.
  */
 export class Variants {
   private readonly small: Plan;
@@ -27,20 +27,25 @@ export class Variants {
     this.small = this.smallPlan();
     const world = new World(lib, this.small);
     world.run();
-    this.hits = Array.from({ length: this.small.processes }, (_, p) =>
-      this.hitsOf(p, world.scriptsSent[p] ?? 0),
-    ).flat();
+    const hits = Array.from({ length: this.small.processes }, (_, p) => this.hitsOf(p, world.scriptsSent[p] ?? 0));
+    const random = new Random(seed, 'hits');
+    this.hits = hits
+      .flat()
+      .map((hit) => ({ hit, order: random.next() }))
+      .sort((a, b) => a.order - b.order)
+      .map(({ hit }) => hit);
   }
 
   get count(): number {
-    return this.hits.length < 2 ? this.hits.length : this.hits.length + PAIRS;
+    return this.hits.length < 2 ? this.hits.length : Math.min(2 * this.hits.length, MOST_VARIANTS);
   }
 
   /** @param number from 0 to `count` (exclusive) */
   plan(number: number): Plan {
     const { hits, small } = this;
     const random = new Random(this.seed, `variant ${number}`);
-    const some = number < hits.length ? [hits[number] as Hit] : [random.pick(hits), random.pick(hits)];
+    const isPair = hits.length > 1 && number % 2 === 1;
+    const some = isPair ? [random.pick(hits), random.pick(hits)] : [hits[hits.length > 1 ? number / 2 : number] as Hit];
     return { ...small, elements: [...small.elements, ...some] };
   }
 
