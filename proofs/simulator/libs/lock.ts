@@ -252,7 +252,8 @@ class Turns {
       // A list of names is taken one after the other.
       if (names.length > 1) this.spans.push({ turn, name, fromUs: beganUs, toUs: nowUs });
       if (isGranted) this.spans.push({ turn, name, fromUs: nowUs, toUs: Infinity });
-      if (isGranted) this.queuedUs.set(queueOf(member, name), nowUs);
+      // A list may have had the name, and given it back: then the other callers of the process wait from now on.
+      if (isGranted || names.length > 1) this.queuedUs.set(queueOf(member, name), nowUs);
     }
   }
 
