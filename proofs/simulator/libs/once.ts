@@ -145,8 +145,11 @@ class OnceModel implements Model<Operation> {
   }
 
   /** "If the work throws, the id is released": when `run` has thrown, a call of another process gets it. */
-  private async again({ id }: Operation, known: Known): Promise<void> {
+  private async again(operation: Operation, known: Known): Promise<void> {
     const { world } = this;
+    const { id } = operation;
+    // When its lease had ended before the work threw, another call may have done it.
+    if (this.mayEnd(operation)) return;
     if (!world.isCalm || known.users > 1 || this.options.delivery === 'at-most-once') return;
     const other = world.members.find(({ app }) => app !== undefined && world.random.chance(0.6));
     if (other === undefined) return;
