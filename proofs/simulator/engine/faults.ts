@@ -79,6 +79,10 @@ export class Faults {
       case 'clock':
         process.moveWallClock(fault.byMs);
         return true;
+      case 'drift':
+        member.speed = 1 + fault.percent / 100;
+        process.setSpeed(member.speed);
+        return true;
       case 'failover': {
         // Redis promises nothing for a slot that moves to a master that fails, or for two failovers at a time.
         if (redis.slots?.isBusy(fault.master)) return false;

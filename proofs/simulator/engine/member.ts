@@ -23,6 +23,8 @@ export class Member {
   app: INestApplicationContext | undefined;
   /** How often it was started. */
   life = 0;
+  /** How fast the clocks of its machine run; 1 is right. */
+  speed = 1;
   /** How it will die, in one of its next pauses. */
   dying: { pauses: number; readonly downMs: number } | undefined;
   readonly link: Link;

@@ -19,6 +19,8 @@ export type Fault =
   | { readonly kind: 'stranger'; readonly act: Meddling }
   | { readonly kind: 'redis-clock'; readonly byMs: number }
   | { readonly kind: 'clock'; readonly p: number; readonly byMs: number }
+  /** The clocks and timers of a process run fast (above 0) or slow. */
+  | { readonly kind: 'drift'; readonly p: number; readonly percent: number }
   /** `part`: only the keys of one hash tag go back. On a Cluster, all keys of the master do. */
   | {
       readonly kind: 'failover';
@@ -49,6 +51,9 @@ const SKIPS = [0, 0, 0, 0, 1, 1, 2, 3, 4, 6];
 const MILD_FROM_MS = 1_500;
 /** Shortest lease that has time for an outage and the reconnect after it, ms. */
 const LONG_LEASE_MS = 2_000;
+
+/** Largest difference between the speeds of a clock and of true time, percent. */
+export const MOST_DRIFT = 1;
 
 /** Something that happens to a run from outside: a fault, or an operation of a user in a process. */
 export type Element<Operation = unknown> =
@@ -145,6 +150,10 @@ export function planOf(planner: Planner, seed: number, without: ReadonlySet<stri
   const reshards = random.named('reshard');
   if (masters > 1 && !mild && reshards.chance(0.6) && !without.has('reshard')) {
     faults.push(...faultsOf(reshards, 'reshard', 6, scene));
+  }
+  const drifts = random.named('drift');
+  if ('clock' in planner.faults && drifts.chance(0.15) && !without.has('drift')) {
+    for (let p = 0; p < processes; p++) faults.push({ atMs: 0, fault: faultOf(drifts, 'drift', p, scene) });
   }
   const elements: Element[] = [...operations, ...faults].sort((a, b) => a.atMs - b.atMs);
   return { seed, lib: planner.name, processes, masters, client, settings, endMs, mild, elements };
@@ -285,6 +294,8 @@ function faultOf(
         scripts: random.chance(0.6) ? random.magnitude(1, 8) : 0,
         withinMs: scaleMs,
       };
+    case 'drift':
+      return { kind, p, percent: MOST_DRIFT * (2 * random.next() - 1) };
     case 'reshard':
       return { kind, forMs: time() };
   }

@@ -42,6 +42,8 @@ export class Process {
   private stops: { readings: number; us: number } | undefined;
   private readonly startedUs: number;
   private wallOffsetMs = 0;
+  /** How fast its clocks and timers run; 1 is right. They have since `ownUs` after the start, at the true time `sinceUs`. */
+  private pace = { speed: 1, sinceUs: 0, ownUs: 0 };
 
   /** @param name such as `p1`; @param life how often it has been started, from 1 */
   constructor(
@@ -51,6 +53,7 @@ export class Process {
     readonly random: Random,
   ) {
     this.startedUs = scheduler.nowUs;
+    this.pace.sinceUs = scheduler.nowUs;
     this.phaseAfterIdle();
   }
 
@@ -80,16 +83,27 @@ export class Process {
       this.stoppedUs += this.stops.us;
       this.stops = undefined;
     }
-    return this.nowUs - this.startedUs;
+    return this.ownUs;
   }
 
   readWallMs(): number {
     this.readMonotonicUs();
-    return EPOCH_MS + this.wallOffsetMs + Math.floor(this.nowUs / 1_000);
+    return EPOCH_MS + this.wallOffsetMs + Math.floor((this.startedUs + this.ownUs) / 1_000);
   }
 
   moveWallClock(ms: number): void {
     this.wallOffsetMs += ms;
+  }
+
+  /** Lets all clocks and new timers of the process run faster or slower than true time. */
+  setSpeed(speed: number): void {
+    this.pace = { speed, sinceUs: this.nowUs, ownUs: this.ownUs };
+  }
+
+  /** Time since the start, by its own clock. */
+  private get ownUs(): number {
+    const { speed, sinceUs, ownUs } = this.pace;
+    return ownUs + Math.round((this.nowUs - sinceUs) * speed);
   }
 
   /** Runs code now, between two turns. */
@@ -143,7 +157,7 @@ export class Process {
 
   startTimer(timer: SimulatedTimer, ms: number): void {
     // Node.js counts in whole milliseconds, so by `performance.now()` a timer may fire up to a millisecond early.
-    timer.dueUs = this.nowUs + ms * 1_000 + this.random.integer(-900, 1_000);
+    timer.dueUs = this.nowUs + Math.round((ms * 1_000) / this.pace.speed) + this.random.integer(-900, 1_000);
     this.timers.add(timer);
     this.wakeAt(timer.dueUs);
   }

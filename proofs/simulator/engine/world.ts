@@ -1,7 +1,7 @@
 import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
 import { Faults } from './faults';
 import { bootOf, Member } from './member';
-import type { Fault, Plan, Planner } from './plan';
+import { MOST_DRIFT, type Fault, type Plan, type Planner } from './plan';
 import { Process } from './process';
 import { Random } from './random';
 import { RedisHost } from './redis-host';
@@ -143,6 +143,12 @@ export class World {
     return this.plan.mild || this.isCalm;
   }
 
+  /** How much later a process may notice the end of a time of Redis, because its clock is slow. At most ten leases are counted. */
+  get driftUs(): number {
+    if (!this.had.has('drift')) return 0;
+    return (MOST_DRIFT / 100) * 10 * this.lib.scaleMs(this.plan.settings as never) * 1_000;
+  }
+
   /** True if the run has had no other faults than these so far. */
   hadOnly(...kinds: Fault['kind'][]): boolean {
     return [...this.had].every((kind) => kinds.includes(kind));
@@ -211,6 +217,7 @@ export class World {
     member.life++;
     const random = this.random.named(`${member.name} ${member.life}`);
     const process = new Process(this.scheduler, member.name, 1_000 + member.index * 100 + member.life, random);
+    process.setSpeed(member.speed);
     member.process = process;
     member.app = undefined;
     const life = member.life;
