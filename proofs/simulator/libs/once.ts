@@ -175,6 +175,8 @@ class OnceModel implements Model<Operation> {
     if (claim.status === 'done') return this.duplicate(known, id, claim.result, claim.confirmed, beganUs);
     const value = `v${++this.lastValue}`;
     let { leaseEndsAtMs } = claim;
+    // A renewal that has too few replicas counts for nothing, but Redis has it. So has one whose reply was lost, perhaps.
+    let isEndKnown = true;
     // No signal fires when the lease of a claim ends. Its owner compares Redis' clock.
     const owner = { member, key: id, beganUs, held: () => world.redis.nowMs < leaseEndsAtMs, readsClock: true };
     this.begins(member, owner, known, value, claim.fence);
@@ -182,8 +184,9 @@ class OnceModel implements Model<Operation> {
       await member.sleep(ms);
       if (owner.held()) this.owners.stillHolds(owner);
       if (!renewals) continue;
-      const isLate = world.redis.nowMs >= leaseEndsAtMs;
+      const isLate = isEndKnown && world.redis.nowMs >= leaseEndsAtMs;
       const renewed = await claim.renew().catch(codeOf);
+      isEndKnown = typeof renewed !== 'string';
       if (typeof renewed === 'string') continue;
       if (renewed.status === 'lost') leaseEndsAtMs = 0;
       else leaseEndsAtMs = Math.max(leaseEndsAtMs, renewed.leaseEndsAtMs);
@@ -191,7 +194,7 @@ class OnceModel implements Model<Operation> {
     }
     this.owners.end(owner);
     if (ending === 'forget') return;
-    const isLate = world.redis.nowMs >= leaseEndsAtMs;
+    const isLate = isEndKnown && world.redis.nowMs >= leaseEndsAtMs;
     const endedUs = world.nowUs;
     if (ending === 'throw') {
       // Who releases an id lets others have it, with any delivery.
