@@ -51,7 +51,8 @@ export class Owners {
   /** Notes an owner, in a turn of its process. */
   begin(owner: Owner): void {
     this.owners.set(owner, owner.member.process);
-    if (!owner.held() || isLate(owner)) return;
+    // Who began before keys were lost may have got it before, too.
+    if (!owner.held() || isLate(owner) || this.isExcused(owner)) return;
     const atUs = owner.member.nowUs + this.world.driftUs;
     const grants = this.grants.get(owner.key) ?? [];
     this.grants.set(owner.key, [...grants.slice(-20), { owner, atUs }]);
