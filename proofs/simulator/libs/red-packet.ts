@@ -113,8 +113,11 @@ class PacketModel implements Model<Operation> {
     for (const [activity, book] of this.books) {
       await service.resume(activity);
       await service.close(activity);
-      await member.sleep(5_000);
-      book.status = await service.status(activity);
+      do {
+        await member.sleep(5_000);
+        book.status = await service.status(activity);
+        // A win of which no process knows is paid up to 80 s late.
+      } while ((book.status?.openPayouts ?? 0) > 0);
       book.audit = await service.audit(activity, { deep: true });
     }
   }
@@ -263,7 +266,7 @@ export const redPacket: Lib<Settings, Operation> = {
     grabs: random.chance(0.8) ? 1 : 2,
   }),
   scaleMs: ({ leaseMs }) => leaseMs,
-  settleMs: ({ leaseMs }) => 5 * leaseMs + 20_000,
+  settleMs: ({ leaseMs }) => 5 * leaseMs + 60_000,
   start: (world, settings) => new PacketModel(world, settings),
 };
 
