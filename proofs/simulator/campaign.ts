@@ -16,6 +16,19 @@ const WORKERS = 2;
 /** A run that takes longer than this is undecided, s. It is long, because other programs may need the cores, too. */
 const LONGEST_RUN_S = 300;
 
+/** Seeds that have shown something that few others show. */
+const CORPUS = join(__dirname, 'corpus.json');
+
+/** A seed of the corpus. */
+interface Entry {
+  readonly lib: string;
+  readonly seed: number;
+  readonly variant?: number;
+  /** Faults that the run must have, or it no longer shows what it was kept for. */
+  readonly faults: readonly string[];
+  readonly why: string;
+}
+
 /** A run that ended in a violation. */
 interface Finding {
   readonly seed: number;
@@ -48,6 +61,7 @@ function argumentsOf(argv: string[]) {
       without: { type: 'string', multiple: true, default: [] },
       json: { type: 'boolean', default: false },
       trace: { type: 'boolean', default: false },
+      corpus: { type: 'boolean', default: false },
       defect: { type: 'string' },
       worker: { type: 'string' },
     },
@@ -67,6 +81,7 @@ export async function main(): Promise<void> {
   const given = argumentsOf(argv);
   if (given.defect !== undefined) useDefect(JSON.parse(readFileSync(given.defect, 'utf8')) as Defect);
   if (given.worker !== undefined) return work(given, Number(given.worker));
+  if (given.corpus) return runCorpus();
   if (given.seed !== undefined && given.runs === undefined) return repeat(given, given.seed);
   await campaign(given, argv);
 }
@@ -85,6 +100,19 @@ function repeat(given: Arguments, seed: number): void {
     else if (result.violation !== undefined) print(tell(lib, plan, result.violation).table);
     print(JSON.stringify({ lib: lib.name, seed, ...result }));
     if (result.violation !== undefined) process.exitCode = 1;
+  }
+}
+
+/** Runs the seeds of the corpus. */
+function runCorpus(): void {
+  for (const entry of JSON.parse(readFileSync(CORPUS, 'utf8')) as Entry[]) {
+    const { lib: name, seed, variant } = entry;
+    const lib = libs.find((one) => one.name === name) as Lib;
+    const plan = variant === undefined ? planOf(lib, seed) : new Variants(lib, seed).plan(variant);
+    const result = new World(lib, plan).run();
+    const lacks = entry.faults.filter((kind) => result.faults[kind] === undefined);
+    print(JSON.stringify({ ...entry, lacks, ...result }));
+    if (result.violation !== undefined || lacks.length > 0) process.exitCode = 1;
   }
 }
 

@@ -52,6 +52,12 @@ describe('npm run simulate', () => {
     expect(() => simulate('--lib', 'lock', '--seed', '2', '--defect', defect)).toThrow('does not have this text once');
   });
 
+  it('runs the corpus, whose seeds still have the faults that they were kept for', () => {
+    const { status, lines } = simulate('--corpus');
+    expect(lines.filter((line) => line.includes('"violation"') || !line.includes('"lacks":[]'))).toEqual([]);
+    expect(status).toBe(0);
+  });
+
   it('counts the steps of a campaign, which boots each lib', () => {
     const { status, lines } = simulate('--runs', String(libs.length), '--seconds', '600', '--seed', '1', '--json');
     expect(status).toBe(0);
