@@ -4,6 +4,7 @@ import type { RedisSource } from './platform/redis-source';
 import { RefusalFilter } from './platform/refusal.filter';
 import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
+import { ConsoleModule } from 'luanest/console';
 import { DelayedTaskModule } from 'luanest/delayed-task';
 import { LockModule } from 'luanest/lock';
 import { OnceModule } from 'luanest/once';
@@ -20,6 +21,7 @@ import { CrowdService } from './simulation/crowd/crowd.service';
 import { CrowdTasks } from './simulation/crowd/crowd.tasks';
 import { HealthController } from './monitoring/health.controller';
 import { AdminGuard, AdminToken } from './visitors/identity/admin.guard';
+import { ConsoleGuard, operatorOf } from './visitors/identity/console.guard';
 import { GuestTokens } from './visitors/identity/guest-tokens';
 import { IdentityModule } from './visitors/identity/identity.module';
 import { GuestsController } from './visitors/identity/guests.controller';
@@ -145,6 +147,11 @@ function libModules(config: AppConfig, tokens: GuestTokens, adminToken: AdminTok
       // The first digits of a random id.
       participantName: (userId) => userId.slice(0, 4),
       ...(config.retentionMs !== undefined && { retentionMs: config.retentionMs }),
+    }),
+    ConsoleModule.forRoot({
+      guard: ConsoleGuard,
+      actor: (request) => operatorOf(request, adminToken),
+      readOnly: false,
     }),
   ];
 }

@@ -9,6 +9,7 @@ import { JwtService } from '@nestjs/jwt';
 import { RateLimitModule } from 'luanest/rate-limit';
 import { LuanestTestingModule } from 'luanest/testing';
 import { RedPacketController } from 'luanest/red-packet';
+import { ConsoleApiGuard, ConsolePageGuard } from '../../libs/console/src/console.guard';
 import { RedPacketAdminGuard } from '../../libs/red-packet/src/red-packet.guard';
 import { AppModule } from '../../src/app.module';
 import { checkConfig } from '../../src/platform/config/config';
@@ -25,6 +26,9 @@ import { guardsOf, routesOf } from '../support/routes';
 import { adminTokenOf, api, createActivity, guestToken } from './support/api';
 import { endOrphan, startAppProcess } from './support/processes';
 import { makeDataFolder, removeFolder } from './support/temp-folder';
+
+/** Guards that ask for the admin token. Those of the console ask ConsoleGuard. */
+const OF_ADMINS: readonly unknown[] = [AdminGuard, RedPacketAdminGuard, ConsolePageGuard, ConsoleApiGuard];
 
 /** Public routes. All other routes of the app need the admin token. */
 const PUBLIC = [
@@ -67,7 +71,7 @@ it('every route of the app is for admins but those that are named here', () => {
   const open: string[] = [];
   for (const route of controllers.flatMap((controller) => routesOf(controller))) {
     const guards = guardsOf(route);
-    if (guards.includes(AdminGuard) || guards.includes(RedPacketAdminGuard)) continue;
+    if (guards.some((guard) => OF_ADMINS.includes(guard))) continue;
     open.push(`${route.controller.name} ${route.name.includes(' ') ? route.name : `${route.name} `}`);
   }
   expect(open.sort()).toEqual([...PUBLIC].sort());
@@ -254,6 +258,20 @@ describe('a process of the app', () => {
       const live = await fetch(`${url}/rains/rain/live`, { headers });
       expect(live.headers.get('x-content-type-options')).toBe('nosniff');
       await live.body?.cancel();
+
+      // A browser sends a name and a password by itself, also for requests that other sites start. So only the console takes them.
+      const basic = (password: string) => ({
+        authorization: `Basic ${Buffer.from(`ann:${password}`).toString('base64')}`,
+      });
+      const signIn = await fetch(`${url}/console/`);
+      expect([signIn.status, signIn.headers.get('www-authenticate')]).toEqual([401, expect.stringMatching(/^Basic /)]);
+      for (const path of ['console/', 'console/assets/console.js', 'console/api/me', 'console/api/overview']) {
+        expect((await fetch(`${url}/${path}`, { headers: basic('wrong') })).status).toBe(401);
+        expect((await fetch(`${url}/${path}`, { headers: basic(admin) })).status).toBe(200);
+      }
+      const me = await (await fetch(`${url}/console/api/me`, { headers: basic(admin) })).json();
+      expect(me).toMatchObject({ actor: 'ann', role: 'act' });
+      expect((await fetch(`${url}/rains`, { headers: basic(admin) })).status).toBe(401);
 
       // All admin routes count together, those of the libs, too.
       const routes = ['rains', 'ledger/x', 'red-packets/rain/records', 'operator/session', 'rains/rain/live'];

@@ -6,30 +6,13 @@ import { onSubmit, sayCrowd, wireCreate, wireCrowd } from './forms.js';
 import { choose, language, otherThan, speakPage } from './language.js';
 import { SaidError, sayingOf, useWords, w } from './operator-words.js';
 import { booksPanel, showAudit, showSilence } from './panel-books.js';
-import { jobsPanel } from './panel-jobs.js';
 import { latelyPanel } from './panel-lately.js';
-import { limitsPanel } from './panel-limits.js';
 import { lockPanel } from './panel-lock.js';
 import { nodesPanel } from './panel-nodes.js';
-import { oncePanel } from './panel-once.js';
-import { payoutsPanel } from './panel-payouts.js';
-import { pointsPanel } from './panel-points.js';
-import { tasksPanel } from './panel-tasks.js';
 
 const LIST_EVERY_MS = 3_000;
 
-const panels = [
-  booksPanel,
-  latelyPanel,
-  nodesPanel,
-  lockPanel,
-  jobsPanel,
-  tasksPanel,
-  payoutsPanel,
-  limitsPanel,
-  oncePanel,
-  pointsPanel,
-].map((make) => make());
+const panels = [booksPanel, latelyPanel, nodesPanel, lockPanel].map((make) => make());
 at('panels').append(...panels.map(({ node }) => node));
 
 /** @type {AbortController | undefined} */
