@@ -229,6 +229,8 @@ class Turns {
   private readonly spans: Span[] = [];
   /** Since when a process waits for a lock, also if other callers of it do now, by `queueOf`. */
   private readonly queuedUs = new Map<string, number>();
+  /** Processes of which it is not known since when they wait for a lock, by `queueOf`. */
+  private readonly unclear = new Set<string>();
   private kills = 0;
   /** Longest delay of a request or a reply so far, ms. */
   slowestMs = 0;
@@ -236,8 +238,11 @@ class Turns {
   constructor(private readonly world: World) {}
 
   begin(turn: Turn): Turn {
-    for (const name of turn.names)
-      if (!this.isQueued(turn.member, name)) this.queuedUs.set(queueOf(turn.member, name), turn.beganUs);
+    for (const name of turn.names) {
+      if (this.isQueued(turn.member, name)) continue;
+      this.queuedUs.set(queueOf(turn.member, name), turn.beganUs);
+      this.unclear.delete(queueOf(turn.member, name));
+    }
     this.waiting.set(turn, turn.member.process);
     return turn;
   }
@@ -252,8 +257,9 @@ class Turns {
       // A list of names is taken one after the other.
       if (names.length > 1) this.spans.push({ turn, name, fromUs: beganUs, toUs: nowUs });
       if (isGranted) this.spans.push({ turn, name, fromUs: nowUs, toUs: Infinity });
-      // A list may have had the name, and given it back: then the other callers of the process wait from now on.
-      if (isGranted || names.length > 1) this.queuedUs.set(queueOf(member, name), nowUs);
+      if (isGranted) this.queuedUs.set(queueOf(member, name), nowUs);
+      // A list may have had the name, and given it back. Nobody here knows since when the other callers of the process wait.
+      if (names.length > 1) this.unclear.add(queueOf(member, name));
     }
   }
 
@@ -287,7 +293,8 @@ class Turns {
     if (!this.world.isCalm) return;
     const waits = [...this.waiting.keys()].filter(({ names }) => names.includes(name));
     // A list may have got the name already, and still wait for another one.
-    const isClear = (of: Member): boolean => !waits.some((turn) => turn.member === of && turn.names.length > 1);
+    const isClear = (of: Member): boolean =>
+      !this.unclear.has(queueOf(of, name)) && !waits.some((turn) => turn.member === of && turn.names.length > 1);
     const ownUs = this.queuedUs.get(queueOf(member, name)) ?? 0;
     const earlier = this.world.members.find((other) => {
       const isWaiting = waits.some((turn) => turn.member === other && turn.endsUs > this.world.nowUs + 50_000);
