@@ -276,8 +276,8 @@ function orThrow(result: Lock | Busy, names: Names, { waitMs, leaseMs }: Resolve
     result.lost
       ? `${which} was acquired, but lost before all names were acquired, so the work did not run. Its lease (${leaseMs} ms) ended, ` +
           'forceUnlock() ended it, or Redis lost it. Try again, or raise leaseMs.'
-      : `${which} was not acquired within ${waitMs} ms (waitMs), because another holder has it, so the work did not run. Try again later, ` +
-          'or raise waitMs. LockService.status() shows the present holder.',
+      : `${which} was not free within ${waitMs} ms (waitMs), so it was not acquired and the work did not run. Try again later, ` +
+          'or raise waitMs. LockService.status() shows if it is held now.',
   );
 }
 

@@ -215,7 +215,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     await expect(other.locks.acquire(['of-c', 'of-b', 'of-a'], { waitMs: 1 })).rejects.toMatchObject({
       code: 'LOCK_BUSY',
       message:
-        'Lock of-b (of of-c, of-b, of-a) was not acquired within 1 ms (waitMs), because another holder has it, so the work did not run. Try again later, or raise waitMs. LockService.status() shows the present holder.',
+        'Lock of-b (of of-c, of-b, of-a) was not free within 1 ms (waitMs), so it was not acquired and the work did not run. Try again later, or raise waitMs. LockService.status() shows if it is held now.',
     });
     await held.release();
   });

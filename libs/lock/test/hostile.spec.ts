@@ -37,7 +37,7 @@ describe.each(servers)('locks that strangers name, on %s', (_name, connect) => {
       const lock = await bench.locks.acquire(name);
       const busy = await bench.locks.acquire(name, { waitMs: 1 }).catch((error: unknown) => error as Error);
       expect(busy).toBeInstanceOf(LockBusyError);
-      expect((busy as Error).message).toMatch(/^Lock a FATAL: all is lost was not acquired within \d+ ms \(waitMs\)/);
+      expect((busy as Error).message).toMatch(/^Lock a FATAL: all is lost was not free within \d+ ms \(waitMs\)/);
       await lock.release();
     } finally {
       bench.close();

@@ -69,7 +69,7 @@ describe('locks', () => {
     const locks = app.get(LockService);
     const lock = await locks.acquire('report', { leaseMs: 60_000 });
     const late = locks.acquire('report', { waitMs: 1_000 });
-    const refused = expect(late).rejects.toThrow('was not acquired within 1000 ms (waitMs)');
+    const refused = expect(late).rejects.toThrow('was not free within 1000 ms (waitMs)');
     await clock.advance(1_000);
     await refused;
     const next = locks.acquire('report', { waitMs: 5_000 });
