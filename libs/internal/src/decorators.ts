@@ -3,7 +3,7 @@ import { LuanestError } from './errors';
 import type { Method } from './handlers';
 
 export interface Decorated {
-  /** Place of the decorator for errors: `Class` or `Class.method`. */
+  /** Name of the decorated class or method for error messages: `Class` or `Class.method`. */
   readonly where: string;
   /** Checks of the decorator's options; their errors begin with `@Name on Class.method`. */
   readonly checks: Checks;

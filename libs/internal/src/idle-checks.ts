@@ -52,7 +52,7 @@ export class IdleChecks {
   private async checkOne(timer: Timer): Promise<void> {
     const [check] = this.checks;
     if (!check) return;
-    // Moves this check to the end of the set, so that the others get their turn first.
+    // The check moves to the end of the set, so that all other checks come before its next turn.
     this.checks.delete(check);
     this.checks.add(check);
     await check.check();

@@ -44,8 +44,9 @@ const drains = new Set<Promise<unknown>>();
 const ends = new WeakMap<object, (() => Promise<unknown>)[]>();
 
 /**
- * Registers a promise that resolves when a worker's running handlers have ended, and returns it. The shutdown waits for it before locks are
- * released.
+ * Makes each shutdown wait for a promise before it releases locks. The promise resolves when the running handlers of a worker have ended.
+ *
+ * @returns the same promise
  */
 export function draining(drain: Promise<void>): Promise<void> {
   drains.add(drain);

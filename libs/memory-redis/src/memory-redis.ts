@@ -34,7 +34,7 @@ export class MemoryRedis {
   readonly server: Server;
   private readonly listener: Listener;
   private readonly connector: ReturnType<typeof connectorTo>;
-  /** Session for the commands of `run()` and `runBuffer()`. It does not count as a connection. */
+  /** Session for the commands of `run()` and `runBuffer()`. It is not counted as a connected client. */
   private readonly direct = new Session(
     0,
     () => undefined,

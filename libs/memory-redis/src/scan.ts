@@ -36,9 +36,10 @@ interface ScanOptions {
 }
 
 /**
- * Reads the cursor. Redis checks it before it looks for the key; other arguments are checked only if the key exists.
+ * Parses the cursor of SCAN and similar commands. Redis checks the cursor before it looks for the key; it checks other arguments only if
+ * the key exists.
  *
- * @throws RedisError
+ * @throws RedisError if the cursor is not a number
  */
 export function readCursor([cursor = '']: readonly string[]): number {
   if (!CURSOR.test(cursor)) refuse('ERR invalid cursor');

@@ -13,7 +13,7 @@ export class Session {
   readonly shards = new Set<string>();
   /** Commands since MULTI; undefined outside of a transaction. */
   queue: string[][] | undefined;
-  /** True if one of them was invalid, so that EXEC refuses the transaction. */
+  /** True if a command of the transaction was invalid, so that EXEC refuses the transaction. */
   queueIsWrong = false;
   /** Keys that the connection watches; undefined without WATCH. */
   watch: Watch | undefined;

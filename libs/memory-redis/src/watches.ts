@@ -1,7 +1,7 @@
 /** Keys that one connection watches with WATCH. */
 export class Watch {
   readonly keys = new Set<string>();
-  /** True if one of these keys may have changed since WATCH, so that EXEC does nothing. */
+  /** True if a watched key may have changed since WATCH, so that EXEC does nothing. */
   isBroken = false;
 }
 

@@ -35,7 +35,7 @@ export interface RateLimitModuleExtras extends ModuleExtras {
   readonly interceptor?: boolean;
 }
 
-// Nest creates the guard and the interceptor in modules of the app, where both inject the enforcer, so it is exported, too.
+// The enforcer is exported because Nest creates the guard and the interceptor in modules of the app, and both inject the enforcer.
 const EXPORTS = [RateLimitService, RateLimitGuard, RateLimitInterceptor, RateLimitEnforcer];
 
 /** Returns the providers that do not need a ScriptRegistry. */

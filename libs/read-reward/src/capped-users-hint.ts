@@ -24,7 +24,9 @@ export class CappedUsersHint {
     return this.tags[this.slotOf(hash, mark)] === (hash ^ mark) >>> 0;
   }
 
-  /** Remembers the user if the period is full, otherwise forgets the user. The other parameters are those of `has`. */
+  /**
+   * Remembers a user whose period is full; forgets the user if the period is not full. The parameters `hash` and `mark` are those of `has`.
+   */
   note(hash: number, mark: number, full: boolean): void {
     const [slot, tag] = [this.slotOf(hash, mark), (hash ^ mark) >>> 0];
     const held = this.tags[slot];

@@ -188,7 +188,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Reads a page of the packets of all winners, for a user who is one of them. Returns undefined for a user without a packet.
+   * Reads a page of the packets of all winners, for a user who has won. Returns undefined for a user without a packet.
    * @param page limit and cursor as for `records`
    * @throws InvalidInputError; the errors of ScriptRegistry.run() and of `participantName`
    */
@@ -200,7 +200,10 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return this.resultList.page(checkActivityId(activityId), checkUserId(userId), Results.page(page));
   }
 
-  /** Reads the largest packet won so far; of equal ones, the one won first. Returns undefined if no packet was won. */
+  /**
+   * Reads the largest packet that was won so far. If several packets are equal, it is the packet that was won first. Returns undefined if
+   * no packet was won.
+   */
   async luckiest(activityId: string): Promise<Grant | undefined> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout && this.grants.luckiest(layout);

@@ -62,7 +62,8 @@ export class ScriptLoader {
   }
 
   /**
-   * Asks a node with SCRIPT EXISTS which scripts it lacks, and loads these. If a load or a check is in flight, waits for that one instead.
+   * Asks a node with SCRIPT EXISTS which scripts it lacks, and loads these scripts. If a load or a check of the node is in flight, only
+   * waits until it has ended.
    */
   loadMissing(node: RedisNode): Promise<void> {
     const running = this.loading.get(node);
@@ -99,7 +100,7 @@ export class ScriptLoader {
     if (running) return running;
     const { size } = this.scripts;
     const settle = (outcome: Error | true, scripts: number): void => {
-      // The connection of this load has closed, so its result does not count.
+      // The connection on which the scripts were loaded has closed, so the result says nothing about the node now.
       if (this.loading.get(node) !== done) return;
       this.settle(node, outcome, scripts);
       this.loading.delete(node);

@@ -23,7 +23,7 @@ export const SERVERS = 'servers';
 /** Metadata that a hook of a Nest client adds to an event or a request, such as a trace id. */
 export type PacketMetadata = Readonly<Record<string, string>>;
 
-/** Message that stands for an event in its stream. */
+/** Form in which an event is stored as a message of a stream. */
 export interface EventPayload<Data = unknown> {
   /** Data that the handler gets as its payload. */
   readonly data: Data;

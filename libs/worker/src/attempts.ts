@@ -229,8 +229,8 @@ export class Attempts<A extends Attempt> implements Timeouts {
   }
 
   /**
-   * Renews the selected leases at once, for example after a reconnect. If Redis has lost a lease, the renewal detects this, and the
-   * handler's AbortSignal is aborted.
+   * Renews the leases of the attempts for which `which` returns true, at once, for example after a reconnect. If Redis has lost a lease,
+   * the renewal detects this, and the handler's AbortSignal is aborted.
    */
   renewNow(which: (attempt: A) => boolean): void {
     for (const attempt of this.all) if (which(attempt)) this.book.renewNow(attempt);

@@ -72,7 +72,7 @@ export function storable(text: string): string {
   return oneLine(text.slice(0, MAX_ERROR_CHARS)).toWellFormed();
 }
 
-/** Returns true if a value is an error of luanest with one of these codes. Never throws, even if the value is a Proxy that throws. */
+/** Returns true if a value is an error of luanest with one of the codes. Never throws, even if the value is a Proxy that throws. */
 export function hasCode(value: unknown, codes: readonly string[]): boolean {
   try {
     return value instanceof LuanestError && codes.includes(value.code);

@@ -28,8 +28,8 @@ export interface ConsoleAppOptions {
 }
 
 /**
- * Starts an app of Nest that has only the console and the modules of what is in Redis. No handler runs in it.
- * Only `luanest console` loads this file, because it needs Nest.
+ * Starts an app of Nest that has only the console, and the modules whose data is in Redis. No handler runs in this app. Only `luanest
+ * console` loads this file, because it needs Nest.
  *
  * @returns the link to the page, and a function that ends the app
  */
@@ -68,8 +68,8 @@ function modulesOf({ redis, found }: ConsoleAppOptions): DynamicModule[] {
     LockModule.forRoot(),
     ScheduledLockModule.forRoot({ namespace: 'luanest-console' }),
     RateLimitModule.forRoot(),
-    // A queue that is not there is not imported: its module would note its number of partitions. Red packets must not get the queues,
-    // or they would schedule tasks in one of them.
+    // Only queues that exist are imported, because the module of a queue writes the queue's number of partitions into Redis. Red packets
+    // get no queue, or they would schedule tasks in it.
     ...(first
       ? [
           DelayedTaskModule.forRoot({

@@ -64,7 +64,7 @@ export function linesOf(
     `${rounded(total((rate) => rate.callsPerSecond))} commands/s   ${rounded(total((rate) => rate.busyPercent))} % busy   ` +
       `${after.clients} clients   ${after.keys} keys   ${rounded(after.memory / 2 ** 20)} MB`,
     '',
-    // The other half is for the commands.
+    // Queues and streams get half of the screen, and the table of commands gets the other half.
     ...work(Math.floor((rows - 6) / 2)),
     row(HEADS, FIRST),
   ];

@@ -59,7 +59,7 @@ async function countTasks({ node, start }: Partition, nowMs: number): Promise<Wo
     count('ZCOUNT', due, '-inf', nowMs),
     count('ZCOUNT', due, IN_LINE, IN_LINE + nowMs),
     count('ZCARD', leased),
-    // The next tasks of schedules have the lease 0.
+    // The next tasks of schedules are in `leased` with the score 0.
     count('ZCOUNT', leased, 0, 0),
     count('ZCARD', dead),
     node.call('ZRANGE', due, 0, 0, 'WITHSCORES'),

@@ -14,7 +14,7 @@ const MAX_MS = 1e14;
 const TASKS = ['tasks', 'dead', 'leases'];
 const FILTERS = ['waiting', 'running', 'dead', 'queue:', 'name:', 'group:'];
 
-/** The one item that an action changes. */
+/** The item that an action changes. */
 type Subject =
   | { readonly kind: 'queue'; readonly queue: Queue }
   | { readonly kind: 'group'; readonly queue: Queue; readonly group: string }

@@ -122,7 +122,9 @@ export class Schedules {
     return schedule && { id, rule: schedule.rule, name, group, payload: JSON.parse(payload), nextRunAtMs };
   }
 
-  /** Returns the time of the next task, ms since 1970. If a worker is just creating the task of a slot, this is the slot after that one. */
+  /**
+   * Returns the time of the next task of a schedule, ms since 1970. While a worker creates a task, that is the time of the task after it.
+   */
   private async nextOf(stored: string, { state, atMs }: Found, rule: ScheduleRule): Promise<number> {
     return state === 'waiting' ? atMs : nextSlot(rule, await this.nowMs(stored));
   }

@@ -46,8 +46,8 @@ export function slotId(scheduleId: string, slotMs: number): string {
 const SLOT = /@\d{13}$/;
 
 /**
- * Returns the part of an id that selects the partition. A schedule and all of its tasks must be in one partition, so this is the id of the
- * schedule for all of them.
+ * Returns the part of an id that selects the partition: the whole id, or for a task of a schedule, the id of the schedule, because a
+ * schedule and all of its tasks must be in one partition.
  */
 export function partitionPart(id: string): string {
   const at = id.length - 14;

@@ -87,7 +87,7 @@ local function take_task(id, record, run, due)
     return
   end
   if not due and run.attempt >= attempts_of(record) then return bury(KEYS[4], KEYS[6], KEYS[7], id, record, run) end
-  -- A task that is due cannot be leased or dead-lettered, so this is data of an earlier task with the same id.
+  -- A task that is due cannot be leased or dead-lettered, so the run is that of an earlier task with the same id.
   if due and (run.state == 'd' or run.state == 'l') then run = NEW_RUN end
   local n = #leases
   -- Only records of tasks with a group have an '@'. A plain search for it is faster than the pattern.
@@ -117,7 +117,7 @@ local function repeat_task(id, record, run)
   if run.state == 'd' and run.problem == LEASE_ENDED then
     add_buried(id, record, run.attempt)
   elseif run.state == 'l' and run.token == ARGV[1] then
-    -- A task that another one follows (state 'a') is left out: Redis has only the data of the other one, which runs when the lease ends.
+    -- State 'a' is left out: the record is already that of the task that follows under the same id, and runs when the lease ends.
     add_task(id, record, run.attempt, run.due)
   end
 end

@@ -143,7 +143,7 @@ class Decoder {
     }
   }
 
-  /** Reads the escape \uXXXX, or two of them for a surrogate pair. Returns undefined if there is none. */
+  /** Reads an escape \uXXXX, or two escapes that are a surrogate pair. Returns undefined if the text has no such escape here. */
   private codePoint(): string | undefined {
     const unit = this.unit();
     if (unit === undefined || (unit & 0xf800) !== 0xd800)

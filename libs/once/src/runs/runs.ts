@@ -39,7 +39,7 @@ export interface HeldClaim {
 
 /** A run: work under a claim. Its lease is renewed while the work runs. When the lease is lost, the AbortSignal is aborted. */
 export class Run extends Lease implements OnceRun {
-  /** False once the claim was confirmed or released, or once this has failed. */
+  /** False after the claim was confirmed or released, or after the attempt to do so has failed. */
   open = true;
   readonly fence: number;
 

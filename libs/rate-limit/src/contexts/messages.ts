@@ -18,7 +18,7 @@ function loadWsException(): ExceptionClass {
   }
 }
 
-/** Returns the first object among the arguments at these indexes; undefined if none of them is an object. */
+/** Returns the first object among the arguments at these indexes; undefined if none of the arguments is an object. */
 function objectAt(context: ExecutionContext, ...indexes: readonly number[]): object | undefined {
   for (const index of indexes) {
     const value: unknown = context.getArgByIndex(index);

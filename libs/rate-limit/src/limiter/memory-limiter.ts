@@ -46,7 +46,7 @@ export class MemoryLimiter implements Limiter {
     return Promise.resolve(this.decide(checks, charge));
   }
 
-  /** Does the same as `consume`, but synchronously. */
+  /** Decides like `consume`, but synchronously. */
   decide(checks: readonly Check[], charge: boolean): readonly Verdict[] {
     const atUs = this.nowUs();
     const judged = checks.map((check) => this.judge(check, charge, atUs));

@@ -58,7 +58,7 @@ export class PendingDecisions {
     this.decisions.set(call, decisions);
   }
 
-  /** Removes and returns the oldest decision for a call and a handler; undefined if there is none. */
+  /** Removes and returns the oldest decision for a call of a handler; undefined if there is none. */
   take(call: object, handler: Handler): RateLimitDecision | undefined {
     const decisions = this.decisions.get(call);
     const index = decisions?.findIndex((pending) => pending.handler === handler) ?? -1;

@@ -10,8 +10,8 @@ export type RateLimitAlgorithm =
    */
   | 'fixed-window'
   /**
-   * Two counters, for this window and the one before. Of the older one, the part counts that is estimated to be less than `windowMs` old.
-   * Any span of `windowMs` allows less than 2 x limit; the README has measured values.
+   * Two counters: one for the current window, one for the window before. An estimated part of the older counter is added, for the hits that
+   * are less than `windowMs` old. Any span of `windowMs` allows less than 2 x limit; the README has measured values.
    */
   | 'sliding-window'
   /** Stores the time of every request that it counts. Any span of `windowMs` allows at most the limit. */

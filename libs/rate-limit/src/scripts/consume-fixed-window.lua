@@ -28,7 +28,7 @@ if over and used >= 2251799813685248 then
 end
 if left_ms <= 0 or left_ms > window_ms or used <= 0 then
   if left_ms == 0 or used <= 0 then
-    -- Not new, but without a usable TTL: the window ends in this ms, or another program has written a negative count.
+    -- The counter is not new, but has no usable TTL: its window ends in this ms, or another program has written a negative count.
     redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[2])
     used, over = ARGV[3] + 0, false
   else

@@ -22,7 +22,7 @@ export class ActivityList {
     private readonly registry: ScriptRegistry,
     private readonly partitions: number,
   ) {
-    // The hash tags of activities are numbers, so no activity has keys with this one.
+    // The tag `activities` cannot be the tag of an activity, because those are numbers.
     const tag = registry.keySpace('red-packet').tag('activities');
     this.keys = { activities: tag.key('activities'), settled: tag.key('settled'), partitions: tag.key('partitions') };
   }

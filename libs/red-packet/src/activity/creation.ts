@@ -81,7 +81,8 @@ export class Creation {
       // Redis may have lost the closing task, so it is scheduled again if it does not exist.
       await this.closing.schedule(activityId, begun.endsAtMs, 'keep');
     }
-    // `list.add` has deleted the note that this activity leaves the list when its keys have expired, so the note is written again.
+    // The note that the keys of a settled activity will expire was deleted by `list.add`. Without the note, the id would stay in the list
+    // after the keys have expired, so the note is written again.
     if (begun.status === 'settled') await this.list.retire(activityId, true);
     const created = await this.open(this.layouts.root(activityId), root);
     return { activityId, totalCents, packets, created };

@@ -31,7 +31,7 @@ export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[numb
   /** State by Redis' clock. `spread:<n>`: the key is the root of an open activity with n buckets. '': Redis has no such bucket. */
   readonly state: 'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | `spread:${number}` | '';
   readonly pooled: number;
-  /** Cents in the pool, computed from its first and last entry; -1 if one of them is invalid. */
+  /** Cents of all packets in the pool, computed from the first and the last packet; -1 if one of these two is invalid. */
   readonly pooledCents: number;
   readonly granted: number;
   /** Cents granted; -1 if the grants hash is lost. */

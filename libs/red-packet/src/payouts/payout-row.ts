@@ -7,7 +7,7 @@ export function ownerOf(activityId: string, expiresAtMs: number, buckets: number
   return ownerText(activityKeyOf(activityId, expiresAtMs), buckets, bucket);
 }
 
-/** Does the same as `ownerOf`, for a known activity key. */
+/** Returns the same text as `ownerOf`, for an activity whose key is known. */
 export function ownerText(activityKey: string, buckets: number, bucket: number): string {
   return `${activityKey}/${buckets}/${bucket}`;
 }

@@ -25,7 +25,7 @@ local mine = redis.call('HGET', KEYS[3], ARGV[1])
 if mine then
   local id, cents, at = string.match(mine, '^(%d+):(%d+):(%d+)')
   if not id then return redis.error_reply('BADGRANT the packet of the user is damaged: not <packet>:<cents>:<ms>; nothing was changed') end
-  -- WAIT waits for the writes of its own connection only. An earlier call may have used another one, so its write is repeated.
+  -- The grant is written again, because a WAIT after this call covers only writes of the same connection.
   if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], mine) end
   return { 1, id .. ':' .. cents .. ':' .. at }
 end

@@ -37,7 +37,7 @@ local grants = redis.call('HMGET', KEYS[3], ARGV[1], '')
 if grants[1] then
   local id, cents, at = string.match(grants[1], '^(%d+):(%d+):(%d+)')
   if not id then return redis.error_reply('BADGRANT the packet of the user is damaged: not <packet>:<cents>:<ms>; nothing was changed') end
-  -- WAIT waits for the writes of its own connection only. An earlier call may have used another one, so its write is repeated.
+  -- The grant is written again, because a WAIT after this call covers only writes of the same connection.
   if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], grants[1]) end
   return { 1, id .. ':' .. cents .. ':' .. at }
 end

@@ -6,7 +6,7 @@ export interface ReplacedRedis {
   readonly connection: RedisConnection;
   /** Closes the client of this connection. Undefined if the app created the client. */
   readonly end?: () => Promise<void>;
-  /** Returns the deadline for a call that is made now, ms. @param deadlineMs the value of the option */
+  /** Returns the deadline for a call that is made now, ms. @param deadlineMs value of the option `deadlineMs` of ScriptRegistry */
   readonly deadlineMs: (deadlineMs: number) => number;
 }
 

@@ -86,8 +86,8 @@ export class Lane implements CallSender {
   }
 
   /**
-   * Sends a call at once, or puts it into the queue. In the queue, a call waits for others to be sent with it, for a connected node, or for
-   * replies to other calls.
+   * Sends a call at once, or puts it into the queue. There, the call waits for other calls that are sent in the same command, for a
+   * connected node, or for replies to earlier calls.
    */
   submit(call: Call): void {
     if (this.callsInFlight < this.few && this.queue.length === 0 && !this.crowd) {
@@ -249,7 +249,8 @@ export class Lane implements CallSender {
   private ended(calls: number): void {
     this.callsInFlight -= calls;
     if (this.queue.length === 0) return;
-    // Callers that just got their replies may call again in this turn of the event loop. So a group that is not full waits for their calls.
+    // Callers that have just got their replies often make the next call in this turn of the event loop. If the waiting calls do not fill a
+    // command yet, they wait for these calls, to be sent in the same command.
     if (this.full) this.pump();
     else this.pumpSoon();
   }

@@ -50,7 +50,7 @@ export interface TakeAnswer {
 const STATES = ['lost', 'taken', 'no-group'] as const;
 /** Number of columns in the reply for an entry that this group gets for the first time. */
 const NEW_COLUMNS = 4;
-/** Number of columns in the reply for any other entry. */
+/** Number of columns in the reply for an entry that this group has got before. */
 const OLD_COLUMNS = 6;
 
 /**

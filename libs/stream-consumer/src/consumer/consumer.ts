@@ -141,7 +141,8 @@ export class Consumer implements StreamConsumerHandle {
   }
 
   /**
-   * At the end of this turn of the event loop, acknowledges handled messages and takes new ones. Called when one of these may be possible.
+   * Acknowledges handled messages and takes new ones, at the end of this turn of the event loop. Called when a handler has ended, or when
+   * there may be new messages.
    */
   changed(): void {
     if (this.scheduled || !this.started) return;

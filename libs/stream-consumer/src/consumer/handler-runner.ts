@@ -293,8 +293,8 @@ function release(delivery: Delivery): void {
 
 // See DECISIONS.md: uncounted-retry-has-a-note
 /**
- * Makes the text that Redis stores with a retry that does not count. The text is unique, so the script can detect if the same call comes a
- * second time.
+ * Makes the text that Redis stores with a retry that is not counted as an attempt. The text is unique, so the script can detect a repeated
+ * call.
  */
 function uniqueNote(why: string, { session }: Delivery): string {
   return `${why} ${session.name} ${session.nextToken()}`;

@@ -10,7 +10,8 @@ export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
   for (let at = 0; at < packed.length;) {
     const colon = packed.indexOf(COLON, at);
     const length = colon < 0 ? NaN : Number(packed.toString('latin1', at, colon));
-    // This text was not packed by a script: the other program wrote a field named `luanest:fields` itself. Its rest is ignored.
+    // No script of luanest has packed this text: the other program has written a field with the name `luanest:fields`. The rest of the text
+    // is ignored.
     if (!Number.isSafeInteger(length) || length < 0) break;
     const text = packed.subarray(colon + 1, colon + 1 + length);
     at = colon + 1 + length;
@@ -26,6 +27,6 @@ export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
 
 /** Converts the fields of an entry into an object with UTF-8 text as values. */
 export function objectOf(fields: ReadonlyMap<string, Buffer>): Record<string, string> {
-  // An assignment to the name `__proto__` would set the prototype. Object.fromEntries makes a normal property of it.
+  // Object.fromEntries also makes a normal property for the name `__proto__`. An assignment would set the prototype instead.
   return Object.fromEntries([...fields].map(([name, value]) => [name, value.toString()]));
 }

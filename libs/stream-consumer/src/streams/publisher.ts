@@ -200,7 +200,7 @@ class PublishRun {
   async run(messages: PublishSource, results: readonly PublishResult[]): Promise<void> {
     try {
       for await (const message of messages) {
-        // Another message may have failed while the iterable was producing this one.
+        // Another message may have failed while the iterable was producing this message.
         if (this.failure) break;
         this.begin(message, this.started++);
         if (this.inFlight >= MOST_IN_FLIGHT) await this.until(MOST_IN_FLIGHT / 2);

@@ -256,7 +256,7 @@ export class StreamCatalog {
   private readonly streams = new Map<string, Stream>();
   /** Streams with options that came from an outbox, by name and options as text (see `as`). */
   private readonly others = new Map<string, Stream>();
-  /** Streams by the value of `defineStream`, so that its options are compared only at its first use. */
+  /** Streams by the object that `defineStream` returned. The options of such an object need to be compared only at its first use. */
   private defined = new WeakMap<AnyStream, Stream>();
   private readonly space: KeySpace;
 

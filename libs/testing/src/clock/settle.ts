@@ -9,7 +9,7 @@ const QUIET_TURNS = 2;
 /** Maximum number of turns of the event loop to wait. */
 const MOST_TURNS = 100_000;
 
-/** Number of running calls of `settled`. Each of them has a pending `setImmediate`, for which the others must not wait. */
+/** Number of running calls of `settled`. Each of these calls has a pending `setImmediate`, for which the other calls must not wait. */
 let settling = 0;
 
 /**

@@ -31,7 +31,7 @@ export class TestTimer implements Timer {
   }
 }
 
-/** Marks a timer as the timer of a job, and returns it. */
+/** Marks a timer as the timer of a job of `@nestjs/schedule`, and returns the timer. */
 export function ofJob(timer: Timer): Timer {
   if (timer instanceof TestTimer) timer.isJob = true;
   return timer;
@@ -89,7 +89,7 @@ export class TestTimers {
     const due = [...this.waiting].filter(({ dueAt }) => dueAt <= now);
     due.sort((one, other) => one.dueAt - other.dueAt || one.order - other.order);
     for (const timer of due) {
-      // An earlier timer may have cleared this one.
+      // The function of an earlier timer may have cleared this timer.
       if (!this.waiting.has(timer)) continue;
       if (timer.everyMs === undefined) this.clear(timer);
       else timer.dueAt = Math.ceil(now + Math.max(1, timer.everyMs));

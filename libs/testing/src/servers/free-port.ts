@@ -9,7 +9,10 @@ const CLUSTER_BUS_OFFSET = 10_000;
  * that another one restarts.
  */
 const PARTS = 8;
-/** Ports that were returned before. Jest, and Vitest by default, load this module again for each test file. */
+/**
+ * Ports that this module has returned already. Other test files do not see this set, because Jest and Vitest load the module again for each
+ * file.
+ */
 const given = new Set<number>();
 
 interface Range {

@@ -116,7 +116,7 @@ export class ProxyLink {
     return chunk;
   }
 
-  /** Returns the bytes for the client: only complete replies, so that a cut is always between two of them. */
+  /** Returns the bytes for the client. They are always complete replies, so that a connection is never cut within a reply. */
   #keepReplies(frames: Buffer[]): Buffer {
     const kept: Buffer[] = [];
     for (const frame of frames) {

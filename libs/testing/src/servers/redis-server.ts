@@ -15,7 +15,7 @@ export interface ServerSettings {
   readonly startTimeoutMs: number;
   /** Fixed data directory, which `stop()` does not remove. */
   readonly replicaOf?: Address | undefined;
-  /** Configuration of a Sentinel. With it, the server is one. */
+  /** Configuration of a Sentinel. If it is given, the server is a Sentinel. */
   readonly sentinel?: readonly string[];
 }
 

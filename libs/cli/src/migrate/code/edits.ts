@@ -5,7 +5,7 @@ export interface Edit {
   readonly text: string;
 }
 
-/** Applies edits to a text. Of two that overlap, the one that begins first is applied. */
+/** Applies edits to a text. If two edits overlap, only the edit that begins first is applied. */
 export function applied(text: string, edits: readonly Edit[]): string {
   const sorted = edits
     .map((edit, order) => ({ ...edit, order }))
@@ -13,7 +13,7 @@ export function applied(text: string, edits: readonly Edit[]): string {
   let result = '';
   let at = 0;
   for (const { start, end, text: replacement } of sorted) {
-    // The edit before this one has already replaced the text that this one would change.
+    // The edit overlaps the edit before, so it is not applied.
     if (start < at) continue;
     result += text.slice(at, start) + replacement;
     at = end;

@@ -178,7 +178,7 @@ class RedlockProject {
     }
   }
 
-  /** Adds a note for each use of Redlock that is left after the edits. @returns true if there is one */
+  /** Adds a note for each use of Redlock that is left after the edits. @returns true if a use is left */
   private left(file: EditedFile, local: string): boolean {
     const left = this.project.syntax.uses(file, local).filter((use) => !file.touches(use));
     for (const use of left)
