@@ -273,8 +273,8 @@ export class Attempts<A extends Attempt> implements Timeouts {
       await endsWithin(LAST_ANSWERS_MS, handBack(left));
       for (const attempt of this.all.filter(({ orphaned }) => orphaned)) this.forget(attempt);
     }
-    // A call that fetches tasks may end only now, and its tasks are given back by another call. Also, acknowledgements may still wait to be
-    // sent together. So waiting only for the calls in flight at this moment would miss some calls.
+    // Waiting for the calls in flight now would not be enough: a call that fetches tasks may end later, and its tasks are then given back
+    // with another call. Acknowledgements may also still wait to be sent together.
     const answered = taking.then(() => Promise.all([this.untilIdle(), calls.settled()]));
     await endsWithin(LAST_ANSWERS_MS, answered);
     time.clearTimer(this.overtimeTimer);

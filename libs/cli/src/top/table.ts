@@ -1,4 +1,8 @@
-/** Returns a line of a table: the first cell at the left, the others at the right of their columns. @param first width of the first column */
+/**
+ * Returns a line of a table: the first cell begins at the left, and each other cell ends at the right of its column.
+ *
+ * @param first width of the first column
+ */
 export function row([name = '', ...rest]: readonly string[], first: number): string {
   return name.padEnd(first) + rest.map((cell) => cell.padStart(10)).join('');
 }

@@ -58,7 +58,7 @@ interface Moment {
   readonly work: WorkSample;
 }
 
-/** Returns a function that reads all numbers. It looks for queues and streams at the first call, and then once a minute. */
+/** Returns a function that reads all numbers of the view. It searches for queues and streams at the first call, and then once a minute. */
 function sampler(masters: readonly Master[], prefix: string): () => Promise<Moment> {
   let found: Found | undefined;
   let foundAtMs = 0;

@@ -72,7 +72,7 @@ export class LockLease extends Lease {
     return this.because(cause === 'redis' ? GONE : ENDED);
   }
 
-  /** Starts the lease in Redis again, now. See `LeaseBook.extend`. */
+  /** Renews the lease at once, with `leaseMs` from now. See `LeaseBook.extend`. */
   extend(leaseMs?: number): Promise<void> {
     return this.leases.extend(this, leaseMs);
   }

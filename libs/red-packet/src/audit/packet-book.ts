@@ -32,7 +32,7 @@ export class PacketBook {
     this.cents = new Float64Array(packets + 1);
   }
 
-  /** Notes the place of a packet. May get the same record twice, because HSCAN may return an entry on two pages. */
+  /** Records in which place a packet was found. May be called twice for the same record, because HSCAN may return an entry on two pages. */
   put(state: PacketState, packetId: string, cents: number, userId = ''): void {
     const id = this.idOf(packetId, state);
     if (id === 0) return;

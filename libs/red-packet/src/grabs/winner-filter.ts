@@ -36,8 +36,8 @@ export class WinnerFilter {
 }
 
 /**
- * Returns two hashes of 32 bits. The second one is not divisible by two. The size of the filter is a power of two, so its multiples reach every
- * bit.
+ * Returns two hashes of 32 bits. The second hash cannot be divided by two. So its multiples reach every bit of the filter, whose size is a
+ * power of two.
  */
 function twoHashes(text: string): readonly [number, number] {
   let [one, two] = [0x811c9dc5, 0x9747b28c];

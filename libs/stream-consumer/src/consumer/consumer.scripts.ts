@@ -29,7 +29,7 @@ export interface TakenEntry {
   readonly attempt: number;
   /** Time of the first delivery, ms since 1970 by Redis' clock. */
   readonly firstSeenMs: number;
-  /** Time of the take, ms since 1970 by Redis' clock. */
+  /** When the message was taken, ms since 1970 by Redis' clock. */
   readonly takenMs: number;
 }
 

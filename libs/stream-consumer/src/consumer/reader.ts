@@ -31,7 +31,10 @@ import { Wakeup } from './wakeup';
 const MAX_KEYS = 10_000;
 const SWEPT_A_CALL = 100;
 const CHECKED_A_CALL = 500;
-/** Maximum number of calls to Redis in one repair. The next repair continues where this one has ended. */
+/**
+ * Maximum number of calls to Redis in one repair (a search for messages that Redis has lost). The next repair continues where the last one
+ * has ended.
+ */
 const REPAIR_CALLS = 100;
 /**
  * Maximum number of calls to Redis when old messages are deleted, each for 100 messages. The next time, deletion continues where it has
@@ -53,7 +56,7 @@ interface ReaderOwner {
   forget(delivery: Delivery): void;
 }
 
-/** Numbers of messages that another client of Redis removed, as found by a repair: `restored` were put back, `deleted` are lost. */
+/** Result of a repair: numbers of messages that another client of Redis has removed. `restored` were put back, `deleted` are lost. */
 interface Repaired {
   readonly restored: number;
   readonly deleted: number;

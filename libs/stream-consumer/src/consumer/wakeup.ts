@@ -6,33 +6,34 @@ import { KeyEvents } from './key-events';
 import type { Origin } from './session';
 
 /**
- * Decides when a reader sends its next take (the call that reads entries): at once after a message on the pub/sub channel of the
- * partition, when a retry is due, or when a lease ends. If another program writes the stream, nothing is published on the channel. Such
- * a stream is also read periodically, and after keyspace notifications.
+ * Decides when a reader asks Redis for messages again: at once after a Pub/Sub message of a publisher, when a retry is due, or when a lease
+ * ends. If another program writes the stream, luanest publishes nothing, so the reader also polls, and listens to keyspace notifications.
  * See DECISIONS.md: idle-consumers-do-not-ask
  */
 export class Wakeup {
-  /** Time of the next take, by `time.monotonicMs()`; 0 means at once. */
+  /** Time at which the reader asks Redis for messages again, by `time.monotonicMs()`; 0 means at once. */
   at = 0;
   /**
-   * True if the partition was in use since the last check, when `Maintenance` set this to false: its channel had a message, or a take
-   * returned entries.
+   * True if the partition was in use since the last check, when `Maintenance` set the property to false: a publisher has woken the reader,
+   * or Redis has returned messages.
    */
   used = false;
-  /** Number of calls of `ring` so far. If it differs from `ringsAtTake`, `ring` was called while the take was in flight. */
+  /**
+   * Number of calls of `ring` so far. If it differs from `ringsAtTake`, there may be messages that the last call to Redis did not return.
+   */
   private rings = 0;
   private ringsAtTake = 0;
   /**
-   * Earliest time at which a message is due that was put back while the take was in flight, by `time.monotonicMs()`; Infinity if none
-   * was.
+   * Earliest due time of the messages that were put back while the reader was asking Redis, by `time.monotonicMs()`; Infinity if there are
+   * none.
    */
   private dueAt = Infinity;
   private readonly bell: Bell;
   private readonly keyEvents: KeyEvents | undefined;
 
   /**
-   * @param pollMs longest pause between two takes, ms; undefined if each publish wakes the reader
-   * @param changed called when the time of the next take has become earlier
+   * @param pollMs longest pause between two calls for messages, ms; undefined if each publish wakes the reader
+   * @param changed called when the reader must ask Redis earlier than planned
    */
   constructor(
     registry: ScriptRegistry,
@@ -52,8 +53,8 @@ export class Wakeup {
   }
 
   /**
-   * Called before a take is sent. Later calls of `ring` and `within` are for the take after this one. Subscribes before the take, since
-   * a message may be published after the take has run in Redis and before its reply arrives.
+   * Called before the reader asks Redis for messages. From now on, `ring` and `within` request another call after this one. Subscribes
+   * first, because a message may be published between the run of the script and its reply.
    */
   begin(): void {
     this.bell.listen();
@@ -62,14 +63,14 @@ export class Wakeup {
     this.dueAt = Infinity;
   }
 
-  /** Makes the next take due at once, because there may be messages. */
+  /** Lets the reader ask Redis for messages at once, because there may be some. */
   ring(): void {
     this.rings += 1;
     this.at = 0;
     this.changed();
   }
 
-  /** Makes the next take due in at most `ms`, because a message will be due then. */
+  /** Lets the reader ask Redis for messages in at most `ms`, because a message will be due then. */
   within(ms: number): void {
     const at = time.monotonicMs() + ms;
     this.dueAt = Math.min(this.dueAt, at);
@@ -79,7 +80,8 @@ export class Wakeup {
   }
 
   /**
-   * Delays the next take, because the last one found no more messages. Does nothing if `ring` was called since the last take began.
+   * Lets the reader wait before it asks Redis again, because the last call has found no more messages. Does nothing if `ring` was called
+   * since that call began.
    *
    * @param dueInMs time until the next retry is due, ms; Infinity if none waits
    * @param endInMs time until the next lease ends, ms; Infinity if there is no lease

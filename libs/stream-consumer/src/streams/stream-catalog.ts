@@ -197,8 +197,8 @@ export class Stream {
   }
 
   /**
-   * True if this process has stored its number of partitions in Redis before, so that a publish need not wait for that. If this was more
-   * than 30 s ago, reading the property stores the number again.
+   * True if this process has stored its number of partitions in Redis before, so that a publish need not wait until the number is stored.
+   * If that was more than 30 s ago, the number is also stored again, in the background.
    */
   get announced(): boolean {
     if (this.isForeign) return true;

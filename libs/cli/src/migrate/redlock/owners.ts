@@ -7,7 +7,7 @@ export const REDLOCK = 'redlock';
 
 /** A class that has a Redlock object. */
 export interface Owner {
-  /** Code of the object, such as `this.redlock`. */
+  /** Code with which the class reads its Redlock object, such as `this.redlock`. */
   readonly name: string;
   readonly type: ts.ClassDeclaration;
   /** Parameter of the constructor that receives the object. Absent if the class creates the object itself. */

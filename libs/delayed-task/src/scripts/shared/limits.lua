@@ -64,7 +64,7 @@ local function starts_left(limits, group)
   if known.paused then return 0 end
   if limits.starts == 0 then return known.room end
   local step = limits.window_ms / limits.starts
-  -- 0.001 corrects rounding, because `spent` is a sum of fractions.
+  -- `spent` is a sum of fractions, so it may be too large by a rounding error. Adding 0.001 corrects the error.
   return math.min(known.room, math.floor((now_ms + limits.window_ms - known.spent + 0.001) / step))
 end
 

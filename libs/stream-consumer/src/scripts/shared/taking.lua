@@ -37,17 +37,17 @@ local function add_entry(id, tried, is_ours, payload, key, operation)
   again[#again + 1] = string.format('%.0f', first_seen or now_ms)
 end
 
--- Returns the token and the entries, as text, of the caller's last take that returned entries.
+-- Returns the token and the entries, as text, of the caller's last call that returned entries.
 local function last_take()
   return string.match(redis.call('HGET', KEYS[3], ARGV[2]) or '', '^(%S*)(.*)$')
 end
 
--- Returns true if this call was delayed on its way, and a later take of the same caller has run before. Nobody waits for its reply then.
+-- Returns true if this call was delayed on its way, and a later call of the same caller has run before. Then nobody waits for the reply.
 local function is_late(last_token)
   return (tonumber(ARGV[3], 36) or 0) < (tonumber(last_token, 36) or 0)
 end
 
--- Adds the entries of the caller's last take to the reply again, because its first reply was lost.
+-- Adds the entries of the caller's last call to the reply again, because the first reply was lost.
 local function repeat_take(noted_ids, give)
   for id in string.gmatch(noted_ids, '%S+') do
     for _, entry in ipairs(redis.call('XRANGE', KEYS[1], id, id)) do give(entry, redis.call('HGET', KEYS[5], id)) end
