@@ -22,8 +22,9 @@ import type { QueueParts } from './queue/queue-parts';
 import { checkScheduling, definitionOf, taskInput } from './queue/task-codec';
 
 /**
- * Returns the name of the queue for a new task: that of the task or of its definition. @throws InvalidInputError if the task and its
- * definition name different queues
+ * Returns the name of the queue for a new task, as the task or its definition names it.
+ *
+ * @throws InvalidInputError if the task and its definition name different queues
  */
 export function queueOf(task: unknown, { queue }: { readonly queue?: string }): string | undefined {
   const own = (task as TaskDefinition | undefined)?.queue;

@@ -75,8 +75,8 @@ export class Maintenance {
     const ms = CHECK_EVERY_MS * (0.75 + Math.random() / 2);
     this.timer = time.setTimer(() => {
       const { partitions, options } = this.consumer;
-      // A consumer of another program that dies with messages wakes nobody. So a consumer that polls also checks, at most as often as it
-      // polls.
+      // If a consumer of another program dies, its messages wake nobody. So a consumer that polls also looks for such messages, at most as
+      // often as it polls.
       const polls = this.source.isForeign && time.monotonicMs() - this.checkedAt >= options.pollMs;
       const isInUse = polls || !this.quiet || partitions.some(({ wakeup }) => wakeup.used);
       void (isInUse ? this.check() : Promise.resolve()).finally(() => !this.stopped && this.schedule());

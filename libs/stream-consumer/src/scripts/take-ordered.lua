@@ -34,8 +34,8 @@ later call of this process has returned entries, a replay changes nothing and re
 -- @include consumers
 -- @include ids
 -- @include own-fields or foreign-fields
--- Returns true if an entry is the head of its key, or becomes the head. If older entries of the key are parked, it must wait, even if the
--- key has lost its head: the script repair makes the oldest one the head.
+-- Returns true if an entry is the head of its key (the only entry of the key that may be handled now), or becomes the head. If older
+-- entries of the key wait, this entry must wait, too, even if the key has lost its head: the script repair makes the oldest one the head.
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[8], key)
   if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end

@@ -24,7 +24,7 @@ local function parse_member(member)
   return tonumber(ms), id
 end
 
--- Returns true if a limit holds the group up. Its head then stays the head, even if another task is due earlier.
+-- Returns true if a limit holds a group up. The head of the group (its next task) then stays the head, even if another task is due earlier.
 local function is_held(heads, group, head_ms)
   return tonumber(redis.call('HGET', heads, group .. '\n') or 0) == head_ms
 end

@@ -20,7 +20,7 @@ local texts = {}
 local function format_integer(n)
   local text = texts[n]
   if not text then
-    -- This is exact below 10^14, which is enough for times and for numbers of items or points.
+    -- Lua converts a number below 10^14 to text exactly, which is enough for times and for numbers of items or points.
     text = n .. ''
     texts[n] = text
   end
