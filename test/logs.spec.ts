@@ -151,6 +151,6 @@ it('says nothing while all goes well, and nothing of payloads, ids and tokens wh
   expect(texts.filter((text) => text.startsWith('error') && !ofTasks(text))).toHaveLength(6);
   expect(texts.filter((text) => /^(log|debug|verbose)/.test(text))).toEqual([]);
   expect(texts.length).toBeLessThan(35);
-  expect(texts.filter((text) => /orders\/mails: Work\.mail returned an object of Object/.test(text))).toHaveLength(1);
+  expect(texts.filter((text) => /group mails: Work\.mail returned an object of Object/.test(text))).toHaveLength(1);
   expect(texts.filter((text) => text.includes(SECRET))).toEqual([]);
 });

@@ -156,7 +156,7 @@ it('lets an operator make a rain, start it, watch it, and run it to its end with
   await board('#/jobs/all', /rain-audit/);
   const rain = await board('#/red-packets/activities', /operated/);
   await rain.click('td a:has-text("operated")');
-  await rain.locator('.why', { hasText: 'add up to the cent' }).waitFor(PATIENCE);
+  await rain.locator('.why', { hasText: 'adds up to the cent' }).waitFor(PATIENCE);
   // No address has the token.
   expect(browser.asked.filter((url) => url.includes(admin))).toEqual([]);
   expect(`${app.program.stdout}${app.program.stderr}`).not.toContain(admin);

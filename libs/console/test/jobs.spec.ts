@@ -127,7 +127,7 @@ describe.each([
     await expect(section.list(['jobs', 'all', 'other', 'runs'], { limit: 9 })).rejects.toThrow('jobs/all/other/runs');
     await expect(section.preview('stop', { address: ['jobs', 'all', 'sweep'] }, {})).rejects.toThrow('run-now');
     await expect(section.run('run-now', { list: ['jobs', 'all'] }, {}, undefined)).rejects.toThrow(
-      'can be used on one entry',
+      'is for one thing',
     );
   });
 

@@ -150,7 +150,7 @@ describe.each(servers)('the section of limits on %s', (_, connect) => {
     await expect(section.run('block', target, { blockMs: 0 }, undefined)).rejects.toThrow('blockMs');
     expect(await act(section, 'block', target.address, { blockMs: HOUR_MS })).toEqual({ count: 1 });
     expect(await bench.service.peek('api', 'ann')).toMatchObject({ allowed: false, reason: 'blocked' });
-    await expect(section.run('free', target, {}, undefined)).rejects.toThrow('Its actions: reset, block');
+    await expect(section.run('free', target, {}, undefined)).rejects.toThrow('Known: reset, block');
     const unknown = { address: ['limits', 'subjects', 'ann', 'other'] };
     await expect(section.run('reset', unknown, {}, undefined)).rejects.toThrow('limits/subjects/ann/other');
   });

@@ -120,7 +120,7 @@ describe.each(servers)('the section of idempotency on %s', (_, connect) => {
     expect(await bench.once.first('f')).toBe(true);
     await expect(act(section, 'burn', address)).rejects.toThrow('no action "burn"');
     await expect(section.preview('forget', { list: ['once', 'claims'] }, {})).rejects.toThrow(
-      'can be used on one entry',
+      'is for one thing',
     );
   });
 });

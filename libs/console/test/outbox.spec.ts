@@ -92,7 +92,7 @@ it('retries and drops one row, or all of a state', async () => {
     'Only rows that were set aside',
   );
   await expect(section.run('drop', { list, filter: 'x' }, {}, undefined)).rejects.toThrow('no filter');
-  await expect(section.run('send', { list }, {}, undefined)).rejects.toThrow('Its actions: retry, drop');
+  await expect(section.run('send', { list }, {}, undefined)).rejects.toThrow('Known: retry, drop');
 });
 
 it('reads the numbers again after an error of the database', async () => {

@@ -52,7 +52,7 @@ describe.each([
     expect(await section.find('unknown:1')).toEqual([]);
     await expect(section.list(['overview', 'others'], { limit: 1 })).rejects.toThrow('nothing at "overview/others"');
     await expect(section.preview('burn', { address: ['overview', 'servers', id] }, {})).rejects.toThrow(
-      'Its actions: none',
+      'Known: none',
     );
   });
 

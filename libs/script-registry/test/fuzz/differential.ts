@@ -80,7 +80,7 @@ function registryError(program: FuzzProgram, name: string, error: unknown): Outc
   const [, unknown] = /: the reply was "(.*)"\. Repeat the call only/.exec(message) ?? [];
   if (code === 'UNKNOWN_OUTCOME' && unknown !== undefined) return outcomeOf(program, unknown, undefined);
   if (code !== 'SCRIPT_FAILED') return { error: `${code} ${message}`, at: undefined };
-  const text = message.replace(`${name} failed: `, '');
+  const text = message.replace(`The script ${name} failed: `, '');
   const [tail, line] = / \(user_script:(\d+)\)$/.exec(text) ?? [];
   const own = tail === undefined ? text : text.slice(0, -tail.length);
   return outcomeOf(program, own, line === undefined ? undefined : Number(line));
