@@ -894,7 +894,7 @@ export const seededDefects: readonly SeededDefect[] = [
   {
     id: 'N07',
     lib: 'task-events',
-    what: 'message of events that comes twice is heard twice',
+    what: 'message of events that comes twice is reported twice',
     defect: [
       [
         'libs/delayed-task/src/queue/broadcast.ts',
@@ -906,7 +906,7 @@ export const seededDefects: readonly SeededDefect[] = [
   {
     id: 'N08',
     lib: 'task-events',
-    what: 'listener whose connection was lost is not told',
+    what: 'listener whose connection was lost gets no missed event',
     defect: [
       [
         'libs/delayed-task/src/queue/broadcast.ts',

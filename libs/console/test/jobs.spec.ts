@@ -126,9 +126,7 @@ describe.each([
     expect(await section.show(['jobs', 'all', 'other'])).toBeUndefined();
     await expect(section.list(['jobs', 'all', 'other', 'runs'], { limit: 9 })).rejects.toThrow('jobs/all/other/runs');
     await expect(section.preview('stop', { address: ['jobs', 'all', 'sweep'] }, {})).rejects.toThrow('run-now');
-    await expect(section.run('run-now', { list: ['jobs', 'all'] }, {}, undefined)).rejects.toThrow(
-      'is for one thing',
-    );
+    await expect(section.run('run-now', { list: ['jobs', 'all'] }, {}, undefined)).rejects.toThrow('is for one thing');
   });
 
   const keysOf = async (client: Booted['client']): Promise<string[]> => {

@@ -119,9 +119,7 @@ describe.each(servers)('the section of idempotency on %s', (_, connect) => {
     expect(await act(section, 'forget', ['once', 'firsts', 'f'])).toEqual({ count: 1 });
     expect(await bench.once.first('f')).toBe(true);
     await expect(act(section, 'burn', address)).rejects.toThrow('no action "burn"');
-    await expect(section.preview('forget', { list: ['once', 'claims'] }, {})).rejects.toThrow(
-      'is for one thing',
-    );
+    await expect(section.preview('forget', { list: ['once', 'claims'] }, {})).rejects.toThrow('is for one thing');
   });
 });
 

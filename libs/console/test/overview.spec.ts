@@ -51,9 +51,7 @@ describe.each([
     expect(await section.show(['overview', 'servers', 'unknown:1'])).toBeUndefined();
     expect(await section.find('unknown:1')).toEqual([]);
     await expect(section.list(['overview', 'others'], { limit: 1 })).rejects.toThrow('nothing at "overview/others"');
-    await expect(section.preview('burn', { address: ['overview', 'servers', id] }, {})).rejects.toThrow(
-      'Known: none',
-    );
+    await expect(section.preview('burn', { address: ['overview', 'servers', id] }, {})).rejects.toThrow('Known: none');
   });
 
   it('shows each script and this process', async () => {

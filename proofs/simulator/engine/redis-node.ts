@@ -2,7 +2,14 @@ import { RedisError, type Reply } from '../../../libs/memory-redis/src/reply';
 import type { Server } from '../../../libs/memory-redis/src/server';
 import type { Session } from '../../../libs/memory-redis/src/session';
 import type { Scheduler } from './scheduler';
-import type { Slots } from './slots';
+
+/** Hash slots of a Cluster, as its nodes use them. */
+interface Router {
+  /** Returns the reply of a node, if the node does not run the command itself. */
+  replyOf(node: RedisNode, session: Session, words: readonly string[]): Reply | undefined;
+  /** Called after a node has run a command. */
+  ran(node: RedisNode, words: readonly string[]): void;
+}
 
 /** Errors with which servers refuse a script before it runs, in their words. */
 export const REFUSALS = {
@@ -35,7 +42,7 @@ export class RedisNode {
     readonly port: number,
     readonly server: Server,
     private readonly scheduler: Scheduler,
-    private readonly slots: Slots | undefined,
+    private readonly slots: Router | undefined,
   ) {}
 
   get isDown(): boolean {

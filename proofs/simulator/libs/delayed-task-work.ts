@@ -10,7 +10,7 @@ export interface Settings {
   readonly timeoutMs: number;
   readonly drainMs: number;
   readonly ids: number;
-  /** What calls of `schedule` do with a task of their id. An app mostly has one answer. */
+  /** Decides how calls of `schedule` handle a task that has their id already. Most apps use one value. */
   readonly conflicts: readonly Operation['onConflict'][];
   /** True: the last process has no handler for tasks `b`. */
   readonly hasStranger: boolean;

@@ -24,7 +24,7 @@ type Texts = Record<string, string | null>;
 interface Transaction {
   readonly process: Process;
   readonly beganAt: number;
-  /** What it has written and not committed: rows by their number; undefined for a row that it deletes. */
+  /** Rows that the transaction has written and not committed, by their number; undefined for a row that it deletes. */
   readonly writes: Map<number, Row | undefined>;
   state: 'open' | 'committed' | 'rolled-back';
   /** When PostgreSQL ends it if it runs no statement. */

@@ -20,7 +20,7 @@ interface Settings {
 
 interface Operation {
   readonly kind: 'write' | 'look';
-  /** What the transaction writes: a key for a message, a delay for a task. */
+  /** The row that the transaction writes: a key for a message, a delay for a task. */
   readonly rows: readonly { readonly key?: string; readonly delayMs?: number }[];
   readonly workMs: number;
   /** True: the transaction of the app fails after it has written. */

@@ -31,7 +31,7 @@ interface Payload {
 /** An event that a process has given to its broadcast. */
 interface Sent {
   readonly number: number;
-  /** What a listener sees of it. */
+  /** Text of the event, by which the model knows it again. */
   readonly text: string;
   /** The attempt that it is of: events of one attempt come in their order. */
   readonly attempt: string;
@@ -47,7 +47,7 @@ interface Listener {
   untilUs: number;
   /** Numbers of the events that it got. */
   readonly heard: Set<number>;
-  /** When it was told last that events may be missing. */
+  /** Time of its last `missed` event. */
   missedUs: number;
 }
 
@@ -123,7 +123,7 @@ class EventModel implements Model<Operation> {
     return count(keys, 'HLEN') - count(dead, 'ZCARD');
   }
 
-  /** "`missed` comes when events may be missing": each listener has got an event, or was told later that it may miss some. */
+  /** "`missed` comes when events may be missing": each listener has got an event, or a later `missed` event. */
   settled(): void {
     const { world } = this;
     for (const { process, sinceUs, untilUs, heard, missedUs } of this.listeners) {

@@ -52,7 +52,7 @@ interface Sent extends Payload {
 const REQUESTS = 'requests';
 /** Codes after which it is certain that nothing was sent. */
 const NO_EFFECT = ['NOT_SENT', 'SCRIPT_REFUSED'];
-/** What a server replies whose handler did not end: it shuts down, its client is gone, or it has lost the request. */
+/** Reply of a server whose handler did not end: the server shuts down, its client is gone, or it has lost the request. */
 const SERVER_ENDS = /is shutting down|no longer waits|may no longer have/;
 
 /** Checks the promises of the README of transport. Nest's part, which finds and wraps the handlers, does not run. */
