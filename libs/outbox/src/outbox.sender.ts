@@ -128,7 +128,7 @@ export class OutboxSender {
     // Another process may have this queue, such as a process with a newer version of the app.
     if (!tasks[OUTBOX]().has(task.queue)) {
       throw new SetupError(
-        `OutboxModule: The task was not scheduled, because DelayedTaskModule of this process has no queue ${task.queue}. Add the queue to its option queues.`,
+        `OutboxModule: The task was not scheduled, because DelayedTaskModule of this process has no queue "${task.queue}". Add it to the option \`queues\` of DelayedTaskModule.`,
       );
     }
     const { delayMs, ...options } = task;

@@ -195,7 +195,7 @@ export class RateLimitService {
   private resolve(rule: RateLimitRule): NamedRule {
     const checked = resolveRule(rule);
     if (checked.name === undefined)
-      throw input.error('The rule has no name. Set the option name of the rule: its keys in Redis contain the name.');
+      throw input.error('The rule has no name. Set the option `name` of the rule: its keys in Redis contain the name.');
     const resolved = named(checked, checked.name);
     this.resolved.set(rule, resolved);
     if (this.known.size < MAX_KNOWN) this.known.set(memoryId(resolved, '-'), resolved);

@@ -64,7 +64,7 @@ describe('rules without a name', () => {
     refused(
       `@RateLimit on ${where}`,
       `This rule and a rule of ${owner} have no name, and both would get the name "${name}" from their routes. ` +
-        'Set the option name of both rules.',
+        'Set the option `name` of both rules.',
     );
 
   @Controller('cats')

@@ -167,7 +167,7 @@ describe('a rule without a name belongs to its route', () => {
       { path: 'shop', module: ShopModule },
     ]);
     expect(await refusal({ imports: [AdminModule, ShopModule, router] })).toMatch(
-      /LimitedController\.find.*Set the option name of the rule/,
+      /LimitedController\.find.*Set the option `name` of the rule/,
     );
   });
 
@@ -189,7 +189,7 @@ describe('a rule without a name belongs to its route', () => {
       }
     }
     expect(await refusal({ providers: [One, Two, everywhere] })).toMatch(
-      /^@RateLimit on Two\.book: .*a rule of One\.paid have no name, .*"rpc \[\\?"paid\\?"\]".*Set the option name of both rules\.$/,
+      /^@RateLimit on Two\.book: .*a rule of One\.paid have no name, .*"rpc \[\\?"paid\\?"\]".*Set the option `name` of both rules\.$/,
     );
   });
 });

@@ -171,7 +171,7 @@ describe('invalid options are refused when the class is loaded, or at boot', () 
       providers: [Worker],
     });
     const app = (await testing.compile()).createNestApplication({ logger: false });
-    await expect(app.init()).rejects.toThrow(/^@RateLimit on Worker\.work: A rule has no name\. Set the option name/);
+    await expect(app.init()).rejects.toThrow(/^@RateLimit on Worker\.work: A rule has no name\. Set the option `name`/);
   });
 });
 

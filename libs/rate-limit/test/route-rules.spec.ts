@@ -113,7 +113,7 @@ describe('a rule without a name', () => {
       plans.addModulePath(target, '/api');
       plans.addModulePath(target, '/v2');
       expect(() => plans.of(target, handler)).toThrow(
-        `@RateLimit on ${'ofClass' in declared ? 'Cats' : 'Cats.find'}: A rule has no name. Set the option name of the ` +
+        `@RateLimit on ${'ofClass' in declared ? 'Cats' : 'Cats.find'}: A rule has no name. Set the option \`name\` of the ` +
           'rule. A rule gets the name of its route only if the route has exactly one address.',
       );
     }

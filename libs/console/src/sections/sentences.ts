@@ -121,7 +121,7 @@ const NOTES = {
   'lock-free-waited-for': 'The lock {name} is free. {waiters} processes wait for it, and the first one gets it next.',
   'message-due': 'The message waits for a consumer of the group {group}.',
   'message-gone':
-    'The stream no longer has the message, and the group {group} has no dead letter of it. The group is done with it, or it was never added.',
+    'The stream does not have the message, and the group {group} has no dead letter of it. Either the group has finished it, or it was never added.',
   'message-held': 'The consumer {consumer} works on the message for the group {group}.',
   'message-no-group': 'No group reads the stream, so the message stays.',
   'message-parked': 'The message waits for an earlier message with the key {key} in the group {group}.',

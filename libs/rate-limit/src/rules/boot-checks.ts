@@ -122,7 +122,7 @@ export class BootChecks {
     else if (owner.parts.some((part, i) => part !== parts[i])) {
       throw rateLimitOn(where).error(
         `This rule and a rule of ${owner.where} have no name, and both would get the name ${shown(name)} from their routes. ` +
-          'Set the option name of both rules.',
+          'Set the option `name` of both rules.',
       );
     }
   }

@@ -40,7 +40,7 @@ function nameAll(rules: readonly ResolvedRule[] = [], route: string | undefined,
     if (rule.name !== undefined) return { rule: named(rule, rule.name), derived: false };
     if (route === undefined) {
       throw new Checks(`@RateLimit on ${where}`).error(
-        'A rule has no name. Set the option name of the rule. A rule gets the name of its route only if the route has exactly one ' +
+        'A rule has no name. Set the option `name` of the rule. A rule gets the name of its route only if the route has exactly one ' +
           'address. A method of a provider, a @ResolveField(), and a controller in two modules have none.',
       );
     }

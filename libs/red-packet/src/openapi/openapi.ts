@@ -57,7 +57,7 @@ const RED_PACKETS: Readonly<Record<string, Route>> = {
   status: { summary: 'Reads the state of an activity', response: schemas.status, refusals: [404] },
   mine: { summary: "Reads the packet of the request's user", response: schemas.packet, refusals: [401, 404] },
   results: {
-    summary: 'Lists the packets of all winners, for a winner',
+    summary: 'Lists the packets of all winners; only a winner may read them',
     response: schemas.results,
     query: pageQuery(1_000),
     refusals: [401, 404],

@@ -105,6 +105,6 @@ function noKeys(user: string, prefix: string): ServerFinding {
     level: 'error',
     found: `The user ${user} may not use keys and channels that begin with ${prefix}:.`,
     why: 'luanest stores all of its data in such keys, so each call fails.',
-    remedy: `Run ACL SETUSER ${user} ~${prefix}:* &${prefix}:*. If the app sets \`prefix\`, run luanest doctor with --prefix. ${ACL}`,
+    remedy: `Run ACL SETUSER ${user} ~${prefix}:* &${prefix}:* in redis-cli. If the app sets another \`prefix\`, run luanest doctor with --prefix. ${ACL}`,
   };
 }

@@ -82,7 +82,7 @@ export function replication(info: Info): ServerFinding[] {
         check: 'replicas',
         level: 'error',
         found: `The master has ${counted(replicas, 'replica')}, and none of them is up to date.`,
-        why: 'With min-replicas-to-write the master refuses writes (NOREPLICAS).',
+        why: 'The master refuses writes (NOREPLICAS) while fewer replicas are connected than min-replicas-to-write says.',
         remedy: 'Check that the replicas run, and that they can reach the master.',
       },
     ];

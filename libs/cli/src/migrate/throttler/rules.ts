@@ -70,7 +70,7 @@ export class Rules {
       this.file.note(
         property,
         'must',
-        'ttl is a function, but windowMs must be a number. Use one rule for each value, each with a `skip`',
+        'ttl is a function, but windowMs must be a number. Write one rule for each value of ttl, and choose the rule of a request with `skip`',
       );
     return [
       { start: property.name.getStart(), end: property.name.end, text: renamed },
