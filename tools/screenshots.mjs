@@ -40,8 +40,7 @@ async function startApps(dataDir) {
 }
 
 /**
- * Saves a picture of the whole page as WebP. It has a quarter of the size of a PNG, which matters because the pictures are part
- * of the package.
+ * Saves a picture of the whole page as WebP, which has a quarter of the size of a PNG.
  *
  * @param {import('playwright-core').Page} page
  * @param {string} file

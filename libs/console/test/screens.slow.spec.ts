@@ -49,7 +49,7 @@ const SCREENS: readonly Screen[] = [
   {
     name: 'rain-zh',
     hash: '#/red-packets/activities/new-year',
-    shows: ['.why', '账目分毫不差'],
+    shows: ['.why', '全部金额分毫不差'],
     open: { ...WIDE, locale: 'zh-CN', colorScheme: 'dark' },
     height: 900,
   },
