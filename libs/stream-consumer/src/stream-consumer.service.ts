@@ -302,9 +302,12 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
 
   /**
    * Removes a group that is no longer used, and its dead letters. Then deletes the messages that all other groups have handled or
-   * dead-lettered. If there is no other group, the messages stay. On a stream with `keys`, messages are deleted only if `deleteAfter` is
-   * set and does not name this group. Stop the consumers of the group first. A running consumer would create the group again, and would
-   * pause it again if it was paused.
+   * dead-lettered.
+   *
+   * All messages stay if there is no other group. On a stream with `keys` they also stay if the option `deleteAfter` (the groups that must
+   * have handled a message before it is deleted) is missing, or names this group.
+   *
+   * Stop the consumers of the group first: a running consumer creates the group again, and pauses it if it was paused.
    *
    * @returns true if the stream had the group
    * @throws InvalidInputError or InvalidOptionError for an invalid stream or group; the errors of ScriptRegistry.run()

@@ -5,7 +5,7 @@ import { pending, stateOf } from '../../../test/support/replies';
 
 describe('a consumer', () => {
   const time = new ManualTime();
-  const entry = { id: '1-0', payload: '{}', key: '', operation: '', attempt: 1, firstSeenMs: 5 };
+  const entry = { id: '1-0', payload: '{}', key: '', operation: '', attempt: 1, returned: 0, firstSeenMs: 5 };
   const taken = { state: 'taken', more: false, blocked: false, dueInMs: Infinity, endInMs: Infinity, entries: [entry] };
 
   /** Starts a consumer, whose first take is in flight then. */

@@ -11,13 +11,13 @@ const endless = (): Promise<void> => new Promise(() => undefined);
 describe('messages of one key', () => {
   it('wait until the handler of the one before has ended, also if it was given up', async () => {
     const work = pending<void>();
-    const { attempts, start, outcomes, session } = openRunner(() => work.promise);
+    const { attempts, start, outcomes } = openRunner(() => work.promise);
     start({ id: '1-0', key: 'k' }, true);
     await time.pass(700);
     expect(outcomes).toHaveLength(1);
     outcomes.splice(0);
     start({ id: '2-0', key: 'k' }, true);
-    expect(outcomes).toEqual([['retry', '0:2-0', 1_000, false, `handed back ${session.name} 0`]]);
+    expect(outcomes).toEqual([['retry', '0:2-0', 1_000, false, 'handed back']]);
     start({ id: '3-0', key: 'other' }, true);
     start({ id: '4-0' }, true);
     expect([outcomes.length, attempts.running]).toEqual([1, 3]);
@@ -89,7 +89,7 @@ describe('when the consumer stops', () => {
     const stopped = stop();
     await time.pass(1_200);
     await stopped;
-    expect(outcomes).toEqual([['retry', '0:1-0', 0, false, `handed back ${session.name} 0`]]);
+    expect(outcomes).toEqual([['retry', '0:1-0', 0, false, 'handed back']]);
     expect([message.decided, attempts.running, [...session.messages.keys()]]).toEqual([true, 2, ['2-0']]);
     work.resolve();
     await turn();

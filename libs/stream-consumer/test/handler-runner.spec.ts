@@ -209,14 +209,10 @@ describe('a message whose handler asks for an outcome', () => {
     expect(lines).toEqual([]);
   });
 
-  it('is put back without counting, with a text that is unique', () => {
-    const { start, outcomes, session } = openRunner(throwing(retryLater({ delayMs: 70, countsAsAttempt: false })));
+  it('is put back without counting', () => {
+    const { start, outcomes } = openRunner(throwing(retryLater({ delayMs: 70, countsAsAttempt: false })));
     start({ attempt: 3 });
-    start({ attempt: 3 });
-    expect(outcomes).toEqual([
-      ['retry', '0:1-0', 70, false, `${asked} ${session.name} 0`],
-      ['retry', '0:1-0', 70, false, `${asked} ${session.name} 1`],
-    ]);
+    expect(outcomes).toEqual([['retry', '0:1-0', 70, false, asked]]);
   });
 
   it('is dead-lettered for the reason that the handler gives', () => {
@@ -226,12 +222,12 @@ describe('a message whose handler asks for an outcome', () => {
   });
 
   it('is put back, and logged as a dead letter, if the handler has moved it to dead letters of its own', () => {
-    const { start, outcomes, lines, session } = openRunner((message) => {
+    const { start, outcomes, lines } = openRunner((message) => {
       (message as { [MOVED]: boolean })[MOVED] = true;
       return deadLetter('no such user');
     });
     start();
-    expect(outcomes).toEqual([['retry', '0:1-0', 0, false, `moved to other dead letters ${session.name} 0`]]);
+    expect(outcomes).toEqual([['retry', '0:1-0', 0, false, 'moved to other dead letters']]);
     expect(lines).toEqual([
       'error Stream orders, group mail: message 0:1-0 is a dead letter after attempt 1 of 3: the handler gave up with deadLetter(). It runs again only if you replay the dead letter.',
     ]);

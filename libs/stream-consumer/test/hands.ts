@@ -108,12 +108,12 @@ export class Hands {
 
   retry(
     session: string,
-    { id, attempt, firstSeenMs }: TakenEntry,
+    { id, attempt, returned, firstSeenMs }: TakenEntry,
     delayMs: number,
     counted = 1,
     problem = 'broken',
   ): Promise<boolean> {
-    const args = { group: this.group, session, id, attempt, counted, firstSeenMs, delayMs, problem };
+    const args = { group: this.group, session, id, attempt, returned, counted, firstSeenMs, delayMs, problem };
     return this.bench.registry.run(retryEntry, { keys: this.keys, args });
   }
 

@@ -186,7 +186,7 @@ class World {
     if (how === 'ack') await (this.ordered ? this.hands.finish(name, [entry], '') : this.hands.ack(name, [entry]));
     else if (how === 'bury') await this.hands.finish(name, [entry], 'broken');
     else if (how === 'retry') await this.hands.retry(name, entry, 0);
-    else await this.hands.retry(name, entry, 0, 0, `handed back ${this.tokens++}`);
+    else await this.hands.retry(name, entry, 0, 0, 'handed back');
   }
 
   private async expire(session: SessionName): Promise<void> {

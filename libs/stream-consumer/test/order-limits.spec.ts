@@ -110,10 +110,9 @@ describe('ordered messages of a busy key', () => {
     await bench.streams.publish('slow', 'other', { key: 'other' });
     await eventually(() => expect(seen).toEqual(['other 1']));
     await eventually(async () => expect(await handle.stats()).toMatchObject({ pending: 3, due: 1 }));
-    // A put-back of its own text is recognized when ioredis sends it again, also when the message was taken again.
     const { stream, tries } = bench.keys('slow', 'g');
     const [slow] = (await bench.raw.xrange(stream, '-', '+', 'COUNT', 1))[0] as [string, string[]];
-    await eventually(async () => expect(await bench.raw.hget(tries, slow)).toMatch(/^1 \d+ handed back \S+ \w+$/));
+    await eventually(async () => expect(await bench.raw.hget(tries, slow)).toMatch(/^1\.\d+ \d+ handed back$/));
     most = running;
     // The retry is due after 20 ms at most; it is put back for as long as the first attempt runs.
     await new Promise((resolve) => setTimeout(resolve, 300));

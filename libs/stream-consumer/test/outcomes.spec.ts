@@ -256,14 +256,18 @@ describe.each(few(servers))('outcomes on %s', (_, client) => {
     await hands.open();
     const [entry] = (await hands.take('s', 't1', 1)).entries;
     if (!entry) throw new Error('nothing was taken');
-    expect(await hands.retry('s', entry, 0, 0, 'asked 1')).toBe(true);
+    expect(await hands.retry('s', entry, 0, 0)).toBe(true);
     const [again] = (await hands.take('s', 't2', 1)).entries;
-    expect(again).toMatchObject({ id: entry.id, attempt: 1 });
-    expect(await hands.retry('s', entry, 0, 0, 'asked 1')).toBe(true);
+    expect(again).toMatchObject({ id: entry.id, attempt: 1, returned: 1 });
+    expect(await hands.retry('s', entry, 0, 0)).toBe(true);
     expect([...(await hands.owners()).values()]).toEqual(['s']);
     // The next one is another retry.
-    expect(await hands.retry('s', entry, 0, 0, 'asked 2')).toBe(true);
+    expect(await hands.retry('s', again as typeof entry, 0, 0)).toBe(true);
     expect([...(await hands.owners()).values()]).toEqual([]);
+    // Late copies of both: of the one that was noted last, and of an earlier one.
+    expect((await hands.take('s', 't3', 1)).entries).toMatchObject([{ id: entry.id, attempt: 1, returned: 2 }]);
+    for (const late of [again as typeof entry, entry]) expect(await hands.retry('s', late, 0, 0)).toBe(true);
+    expect([...(await hands.owners()).values()]).toEqual(['s']);
   });
 
   it.each<[string, () => unknown]>([

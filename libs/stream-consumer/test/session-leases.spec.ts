@@ -55,7 +55,7 @@ describe('the lease of a session', () => {
   });
 
   it('that has ended when the reply to a take comes has fired the signals of the messages', async () => {
-    const entry = { id: '1-0', payload: '1', key: '', operation: '', attempt: 1, firstSeenMs: 5 };
+    const entry = { id: '1-0', payload: '1', key: '', operation: '', attempt: 1, returned: 0, firstSeenMs: 5 };
     const answer = {
       state: 'taken',
       more: false,

@@ -149,7 +149,7 @@ describe('outcomes of messages', () => {
       },
     ]);
     expect(registry.last.args).toEqual({
-      ...{ group: 'mail', session: session.name, id: '1-0', attempt: 2, firstSeenMs: 5 },
+      ...{ group: 'mail', session: session.name, id: '1-0', attempt: 2, returned: 0, firstSeenMs: 5 },
       ...{ counted: sent, delayMs: 70, problem: 'Error: broken' },
     });
     await answer(true);

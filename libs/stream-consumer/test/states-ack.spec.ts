@@ -37,6 +37,7 @@ describe('each script of a session, in a state and at a time of which all is kno
       session: 's',
       id: '2-1',
       attempt: 2,
+      returned: 0,
       counted: 1,
       firstSeenMs: 44,
       delayMs: 30,

@@ -45,6 +45,7 @@ describe('each script of a session, in a state and at a time of which all is kno
       session: 's',
       id: '2-1',
       attempt: 2,
+      returned: 0,
       counted: 1,
       firstSeenMs: 44,
       delayMs: 30,
@@ -133,18 +134,25 @@ describe('each script of a session, in a state and at a time of which all is kno
         woken: '1 | 700',
         takes: 's=t1 1-1 2-1, x=t2',
         tries:
-          '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=1 44 problem, 3-1=1 1799999999995 an error | 7000',
+          '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=1.1 44 problem, 3-1=1 1799999999995 an error | 7000',
       },
     ]);
   });
 
   it('retry: an attempt that does not count is put back once', async () => {
     setUp();
-    states.put('HSET', 'tries', '2-1', `1 5 problem`);
+    states.put('HSET', 'tries', '2-1', `1.10 5 problem`);
     const before = states.keys();
-    expect(await states.after(retry({ counted: 0 }))).toEqual([true, before]);
-    expect((await states.after(retry({ counted: 1 })))[1].tries).toEqual(
-      '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=2 44 problem, 3-1=1 1799999999995 an error',
+    // Copies of calls for earlier deliveries to this consumer, which has the entry again.
+    for (const counted of [0, 1]) {
+      for (const returned of [0, 1, 9])
+        expect(await states.after(retry({ counted, returned }))).toEqual([true, before]);
+    }
+    expect((await states.after(retry({ counted: 0, returned: 10 })))[1].tries).toContain('2-1=1.11 44 problem,');
+    setUp();
+    states.put('HSET', 'tries', '2-1', `1.10 5 problem`);
+    expect((await states.after(retry({ counted: 1, returned: 10 })))[1].tries).toEqual(
+      '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=2.10 44 problem, 3-1=1 1799999999995 an error',
     );
     setUp();
     states.put('HDEL', 'tries', '2-1');

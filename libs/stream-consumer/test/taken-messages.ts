@@ -33,6 +33,7 @@ export function messageOf(
     key: '',
     operation: '',
     attempt: 1,
+    returned: 0,
     firstSeenMs: 5,
     takenMs: 5,
     payload: '{"a":1}',

@@ -71,7 +71,17 @@ describe('a key of another type', () => {
       ageMs: -1,
     };
     const texts = { group: 'g', session: 'one', token: 't1', problem: 'p', name: '', payload: '1', key: 'k' };
-    const more = { action: 'pause', paused: 0, attempt: 1, counted: 1, firstSeenMs: 1, delayMs: 0, partitions: 2, id };
+    const more = {
+      action: 'pause',
+      paused: 0,
+      attempt: 1,
+      returned: 0,
+      counted: 1,
+      firstSeenMs: 1,
+      delayMs: 0,
+      partitions: 2,
+      id,
+    };
     const cursors = {
       from: '0',
       needs: 'h',

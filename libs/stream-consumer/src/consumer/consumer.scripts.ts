@@ -27,6 +27,8 @@ export interface TakenEntry {
   readonly operation: string;
   /** Number of the attempt, from 1; 0 for an entry that was replayed for another group only. */
   readonly attempt: number;
+  /** How often the message was given back before in attempts that did not count. */
+  readonly returned: number;
   /** Time of the first delivery, ms since 1970 by Redis' clock. */
   readonly firstSeenMs: number;
   /** When the message was taken, ms since 1970 by Redis' clock. */
@@ -87,12 +89,14 @@ function answerOf(raw: readonly (string | Buffer | number)[]): TakeAnswer {
 }
 
 function entryAt(row: readonly (string | Buffer)[], at: number, old: boolean, nowMs: number): TakenEntry {
+  const [attempt = '1', returned = '0'] = old ? String(row[at + 4]).split('.') : [];
   return {
     id: String(row[at]),
     payload: row[at + 1] as string | Buffer,
     key: String(row[at + 2]),
     operation: String(row[at + 3]),
-    attempt: old ? Number(row[at + 4]) : 1,
+    attempt: Number(attempt),
+    returned: Number(returned),
     firstSeenMs: old ? Number(row[at + 5]) : nowMs,
     takenMs: nowMs,
   };
@@ -187,6 +191,7 @@ export const retryEntry = defineScript({
     session: str,
     id: str,
     attempt: int,
+    returned: int,
     counted: int,
     firstSeenMs: int,
     delayMs: int,

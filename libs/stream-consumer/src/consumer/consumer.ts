@@ -35,8 +35,8 @@ export class Consumer implements StreamConsumerHandle {
   private paused = false;
   private started = false;
   /**
-   * True once Redis has the group on all partitions that existed when this consumer started. With `from: 'end'`, the group then reads a
-   * partition that is added later from its first message.
+   * True once Redis has the group on all partitions that existed when this consumer started. A partition that is added after that is read
+   * from its first message, even with `from: 'end'`: all its messages are newer than the group.
    */
   private opened = false;
   private takeTimer: Timer | undefined;

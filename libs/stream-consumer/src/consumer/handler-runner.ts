@@ -228,8 +228,7 @@ export class HandlerRunner implements Work<Delivery> {
     release(delivery);
     if (note === undefined) this.log.failed({ named: delivery.label, attempt, attempts }, error, delayMs);
     events.messageRetried.publish(() => ({ stream, group, id, attempt, delayMs, error }), this.registry);
-    const counts = verdict === 'retry';
-    void delivery.reader.settler.retry(delivery, delayMs, counts, counts ? text : uniqueNote(text, delivery));
+    void delivery.reader.settler.retry(delivery, delayMs, verdict === 'retry', text);
   }
 
   /** Gives a message back without calling its handler, and frees its slot. The attempt does not count. */
@@ -241,7 +240,7 @@ export class HandlerRunner implements Work<Delivery> {
   /** Gives a message back whose handler has no result, such as at the end of a shutdown. The attempt does not count. */
   handBack(delivery: Delivery, delayMs = 0): Promise<void> {
     release(delivery);
-    return delivery.reader.settler.retry(delivery, delayMs, false, uniqueNote(HANDED_BACK, delivery));
+    return delivery.reader.settler.retry(delivery, delayMs, false, HANDED_BACK);
   }
 
   private skip(delivery: Delivery): void {
@@ -274,7 +273,7 @@ export class HandlerRunner implements Work<Delivery> {
     if (delivery[MOVED]) {
       this.log.dead({ named: delivery.label, attempt: last, attempts }, why, '');
       // The entry is deleted. If a failover brings it back, this call makes the group deliver it again.
-      return void delivery.reader.settler.retry(delivery, 0, false, uniqueNote(MOVED_ELSEWHERE, delivery));
+      return void delivery.reader.settler.retry(delivery, 0, false, MOVED_ELSEWHERE);
     }
     void delivery.reader.settler.bury(delivery, problem).then((buried) => {
       if (buried === undefined) return;
@@ -289,13 +288,4 @@ function release(delivery: Delivery): void {
   const { messages } = delivery.session;
   // A failover may have made this session take the entry twice. Then the map has the later delivery, which must stay.
   if (messages.get(delivery.entry.id) === delivery) messages.delete(delivery.entry.id);
-}
-
-// See DECISIONS.md: uncounted-retry-has-a-note
-/**
- * Makes the text that Redis stores with a retry that is not counted as an attempt. The text is unique, so the script can detect a repeated
- * call.
- */
-function uniqueNote(why: string, { session }: Delivery): string {
-  return `${why} ${session.name} ${session.nextToken()}`;
 }

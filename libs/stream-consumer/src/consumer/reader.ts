@@ -309,6 +309,8 @@ export class Reader {
     );
     if (answer === undefined || answer.session === '') return;
     events.sessionTakenOver.publish(() => ({ ...this.named, session: answer.session, messages: answer.taken }));
+    // An operator may have deleted messages of the dead process from Redis' list of pending entries. Only a check finds these.
+    this.wakeup.used = true;
     // The session that was taken over may have more messages, and other leases may have ended as well.
     this.wakeup.ring();
   }

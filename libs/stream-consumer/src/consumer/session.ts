@@ -74,7 +74,7 @@ export class Session extends Lease {
     return this.index >= 0;
   }
 
-  /** Returns a text that is unique in this session, by which a script can detect that a call was sent twice. */
+  /** Returns a text that is unique in this session, by which a script can detect that a take was sent twice. */
   nextToken(): string {
     return (this.takes++).toString(36);
   }
@@ -184,14 +184,14 @@ export class Settler {
    * Gives a message back, so that it is delivered again after `delayMs`.
    *
    * @param counted true if the attempt counts; if false, the next attempt has the same number
-   * @param problem reason for the retry; not empty. If `counted` is false, the text must be unique in the session
+   * @param problem reason for the retry; not empty
    */
   async retry(message: Held, delayMs: number, counted: boolean, problem: string): Promise<void> {
     const { session, entry } = message;
     const { stream, sessions, due, tries, woken, unsettled } = this.reader.keys;
-    const { id, attempt, firstSeenMs } = entry;
+    const { id, attempt, returned, firstSeenMs } = entry;
     const keys = { stream, sessions, due, tries, woken, unsettled };
-    const given = { group: this.options.group, session: session.name, id, attempt, firstSeenMs };
+    const given = { group: this.options.group, session: session.name, id, attempt, returned, firstSeenMs };
     const args = { ...given, counted: counted ? 1 : 0, delayMs, problem };
     const alive = await this.settle(session, [message], () => this.registry.run(retryEntry, { keys, args }));
     if (alive) this.reader.wakeup.within(delayMs);

@@ -35,10 +35,10 @@ if failed(held) then
 end
 redis.call('ZADD', KEYS[2], 0, name)
 for _, row in ipairs(held) do
-  local attempts, first, problem = parse_tries(redis.call('HGET', KEYS[5], row[1]))
+  local attempts, first, problem, returned = parse_tries(redis.call('HGET', KEYS[5], row[1]))
   if problem == '' then problem = ARGV[3] end
   redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, row[1], 'JUSTID')
-  redis.call('HSET', KEYS[5], row[1], format_tries(attempts + 1, first or now_ms - row[3], problem))
+  redis.call('HSET', KEYS[5], row[1], format_tries(attempts + 1, returned, first or now_ms - row[3], problem))
   redis.call('ZADD', KEYS[4], now_ms, row[1])
   -- A consumer of another program does not add its entries to the unfinished ones.
   redis.call('SADD', KEYS[6], row[1])

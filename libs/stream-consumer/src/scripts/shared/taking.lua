@@ -31,9 +31,9 @@ end
 local function add_entry(id, tried, is_ours, payload, key, operation)
   ids[#ids + 1] = id
   if is_ours and not tried then return add_row(fresh, id, payload, key, operation) end
-  local attempts, first_seen = parse_tries(tried)
+  local attempts, first_seen, _, returned = parse_tries(tried)
   add_row(again, id, payload, key, operation)
-  again[#again + 1] = string.format('%.0f', is_ours and attempts + 1 or 0)
+  again[#again + 1] = is_ours and format_attempts(attempts + 1, returned) or '0'
   again[#again + 1] = string.format('%.0f', first_seen or now_ms)
 end
 
