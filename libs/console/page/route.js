@@ -49,3 +49,10 @@ export function hashOf(to, settings = {}) {
   const query = queryOf(settings);
   return `#/${path}${query === '' ? '' : `?${query}`}`;
 }
+
+/**
+ * Returns the hash of what an action changes: one item, or a list with its filter.
+ * @param {import('../src/console.types.ts').Target} target
+ */
+export const hashOfTarget = (target) =>
+  'list' in target ? hashOf(target.list, { filter: target.filter }) : hashOf(target.address);

@@ -23,7 +23,8 @@ export interface Sentence {
   text: string;
   level: 'ok' | 'info' | 'warning' | 'error';
   values?: Readonly<Record<string, string | number>>;
-  fix?: { action: string; address: Address };
+  /** The action that puts right what the sentence reports, and its target. */
+  fix?: { action: string } & Target;
 }
 export interface Column {
   name: string;

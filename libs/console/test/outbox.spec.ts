@@ -1,7 +1,7 @@
 import { openBench, openPostgres, type Bench } from '../../outbox/test/support';
 import type { Section } from '../src/console.types';
 import { outboxSection } from '../src/sections/outbox';
-import { act, allRows, factsOf, figuresOf, sectionOf } from './section-support';
+import { act, allRows, countOfFix, factsOf, figuresOf, sectionOf } from './section-support';
 
 let postgres: Awaited<ReturnType<typeof openPostgres>>;
 let bench: Bench;
@@ -46,6 +46,7 @@ it('counts the rows of each state, lists them page by page, and shows one', asyn
     ...{ waiting: 3, failed: 2, undecided: 1, oldestMs: expect.any(Number) as number },
     codes: ['outbox-failed', 'outbox-undecided'],
   });
+  expect(await countOfFix(section, (await section.summary()).sentences, 'outbox-failed')).toBe(2);
   expect(await factsOf(section, ['outbox', 'failed', failed[1] as string])).toMatchObject({
     ...{ state: 'failed', kind: 'task', target: 'default/job', error: 'INVALID_INPUT: no' },
     ...{ payload: { payload: { n: 1 } }, codes: ['row-failed'], actions: ['retry', 'drop'] },

@@ -3,7 +3,7 @@ import { eventually } from '../../../test/support/wait';
 import { openBench, redisNow, servers, type Bench } from '../../delayed-task/test/support';
 import type { Section } from '../src/console.types';
 import { queuesSection } from '../src/sections/queues';
-import { act, allRows, factsOf, figuresOf, rowsOf, sectionOf } from './section-support';
+import { act, allRows, countOfFix, factsOf, figuresOf, rowsOf, sectionOf } from './section-support';
 
 Logger.overrideLogger(false);
 
@@ -113,6 +113,7 @@ describe.each(servers)('the section of queues on %s', (_, connect, partitions) =
     await eventually(async () => expect(await ids('dead')).toEqual(['a', 'b', 'c', 'd', 'e']));
     expect(await task('a')).toMatchObject({ state: 'dead', error: 'Error: no such card', codes: ['task-dead'] });
     expect(await queue()).toMatchObject({ dead: 5, codes: ['queue-has-dead'] });
+    expect(await countOfFix(section, (await section.show(['queues', 'queues', 'emails']))?.sentences)).toBe(5);
     await bench.tasks.pause();
     expect(await act(section, 'retry', ['queues', 'tasks', 'emails', 'a'])).toEqual({ count: 1 });
     expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 0 });

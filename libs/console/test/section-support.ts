@@ -7,6 +7,7 @@ import type {
   Section,
   SectionContext,
   SectionFactory,
+  Sentence,
   Value,
 } from '../src/console.types';
 import { checked } from '../src/sections/support';
@@ -78,6 +79,14 @@ export async function figuresOf(section: Section): Promise<Record<string, unknow
     ...Object.fromEntries(figures.map(({ name, value }) => [name, plain(value)])),
     codes: sentences.map(({ code }) => code),
   };
+}
+
+/** How many things the action of a sentence would change. */
+export async function countOfFix(section: Section, sentences: readonly Sentence[] = [], code = sentences[0]?.code) {
+  const fix = sentences.find((each) => each.code === code)?.fix;
+  if (fix === undefined) throw new Error(`No sentence ${code} with an action`);
+  const { action, ...target } = fix;
+  return (await section.preview(action, target, {})).count;
 }
 
 /** Runs an action on one thing as the page does: shows what it will do, and then does it. */

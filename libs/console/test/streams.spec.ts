@@ -5,7 +5,7 @@ import { eventually } from '../../../test/support/wait';
 import { openBench, servers, type Bench } from '../../stream-consumer/test/support';
 import type { Section } from '../src/console.types';
 import { streamsSection } from '../src/sections/streams';
-import { act, allRows, factsOf, figuresOf, rowsOf, sectionOf } from './section-support';
+import { act, allRows, countOfFix, factsOf, figuresOf, rowsOf, sectionOf } from './section-support';
 
 const never = (): Promise<void> => new Promise(() => undefined);
 const fails = (): never => {
@@ -101,9 +101,11 @@ describe.each(servers)('the section of streams on %s', (_, connect) => {
     expect(rows[0]).toMatchObject({ error: expect.stringContaining('no such card') as string, attemptsMade: 1 });
     expect(await dead('stream:orders group:other')).toEqual([]);
     expect(await story('messages', 'orders', ids[0] as string)).toMatchObject({ codes: ['message-dead'] });
-    const why = (await section.show(['streams', 'messages', 'orders', ids[0] as string]))?.sentences[0];
-    expect(await section.preview('replay', { address: why?.fix?.address ?? [] }, {})).toMatchObject({ count: 1 });
+    const ofMessage = await section.show(['streams', 'messages', 'orders', ids[0] as string]);
+    expect(await countOfFix(section, ofMessage?.sentences)).toBe(1);
     expect(await story('groups', 'orders', 'mail')).toMatchObject({ dead: 4, codes: ['stream-group-has-dead'] });
+    const ofGroup = await section.show(['streams', 'groups', 'orders', 'mail']);
+    expect(await countOfFix(section, ofGroup?.sentences)).toBe(4);
     const [first, second] = rows.map(({ id }) => ['streams', 'dead', 'orders', 'mail', String(id)]);
     expect(await factsOf(section, first as string[])).toMatchObject({
       codes: ['message-dead'],

@@ -5,7 +5,7 @@ import { nowMs } from '../api.js';
 import { html } from '../dom.js';
 import { absolute, bytes, count, duration, payloadText, since } from '../format.js';
 import { page } from '../hooks.js';
-import { hashOf } from '../route.js';
+import { hashOf, hashOfTarget } from '../route.js';
 import { settings } from '../settings.js';
 import { nameOf, piecesOf, stateOf, t } from '../words.js';
 
@@ -89,8 +89,10 @@ export function Sentence({ sentence, quiet = false }) {
       ${
         !quiet &&
         fix &&
-        hashOf(fix.address) !== location.hash.split('?')[0] &&
-        html` <a class="extra" href=${hashOf(fix.address)}>${fix.address.at(-1)}</a>`
+        hashOfTarget(fix) !== location.hash.split('?')[0] &&
+        html` <a class="extra" href=${hashOfTarget(fix)}
+          >${'list' in fix ? nameOf(fix.list[1] ?? '') : fix.address.at(-1)}</a
+        >`
       }
     </div>
     ${
@@ -99,7 +101,10 @@ export function Sentence({ sentence, quiet = false }) {
       page.ask &&
       html`<button
         class="small"
-        onClick=${() => page.ask?.(fix.address[0] ?? '', fix.action, { address: fix.address })}
+        onClick=${() => {
+          const { action, ...target } = fix;
+          page.ask?.(('list' in fix ? fix.list : fix.address)[0] ?? '', action, target);
+        }}
       >
         ${nameOf(fix.action)}…
       </button>`

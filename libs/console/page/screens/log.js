@@ -5,7 +5,7 @@ import { useLoad } from '../hooks.js';
 import { textOfTarget } from '../parts/dialog.js';
 import { Empty, Outcome, Pages } from '../parts/table.js';
 import { NamedValue, Sentence } from '../parts/value.js';
-import { hashOf } from '../route.js';
+import { hashOfTarget } from '../route.js';
 import { nameOf, t } from '../words.js';
 
 const COLUMNS = [
@@ -20,9 +20,9 @@ const LEVELS = /** @type {const} */ ({ done: 'ok', started: 'info', refused: 'wa
 
 /** @param {import('../api.js').LogItem} item */
 function rowOf({ atMs, actor, section, action, target, result, count, refused, message, input = {} }) {
-  const to = 'address' in target ? hashOf(target.address) : hashOf(target.list, { filter: target.filter });
   const what = html`<span>
-    <span class="muted">${nameOf(section)}</span> <a class="text" href=${to}>${textOfTarget(target)}</a>
+    <span class="muted">${nameOf(section)}</span>
+    <a class="text" href=${hashOfTarget(target)}>${textOfTarget(target)}</a>
     ${Object.entries(input).map(([name, value]) => html` <span class="muted">${nameOf(name)} <${NamedValue} name=${name} value=${value} /></span>`)}
   </span>`;
   const out = html`<span>

@@ -8,7 +8,7 @@ import { count } from '../format.js';
 import { page, sectionOf, useLoad } from '../hooks.js';
 import { Empty, Outcome, Pages, Table } from '../parts/table.js';
 import { Instant, Sentence, Val } from '../parts/value.js';
-import { hashOf } from '../route.js';
+import { hashOf, hashOfTarget } from '../route.js';
 import { nameOf, partsOf, t } from '../words.js';
 
 /**
@@ -97,7 +97,7 @@ function offeredOnAll(address, filter) {
 
 /** Returns the actions of a thing. An action that a sentence offers is not offered twice. @param {Address} address @param {Story} story @returns {Offered} */
 function offeredOnOne(address, { actions, sentences }) {
-  const isHere = (/** @type {ServerSentence} */ { fix }) => fix && hashOf(fix.address) === hashOf(address);
+  const isHere = (/** @type {ServerSentence} */ { fix }) => fix && hashOfTarget(fix) === hashOf(address);
   const offered = sentences.filter(isHere).map(({ fix }) => fix?.action);
   return { names: actions.filter((name) => !offered.includes(name)), target: { address } };
 }

@@ -173,7 +173,7 @@ function rowOf(list: string, id: string, look: Look): Row {
 
 /** Returns a search result that says that the search was not complete, and leads to the list. */
 function searchedInPart(list: string, id: string): Match {
-  const sentence: Sentence = say('once-searched-in-part');
+  const sentence: Sentence = say('once-searched-in-part', { id });
   return { address: ['once', list], kind: `once-${list}`, title: id, sentence };
 }
 

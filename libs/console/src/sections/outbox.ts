@@ -173,7 +173,7 @@ function levelOf(state: State) {
 
 function sentencesOf({ waiting, oldestMs = 0, failed, undecided }: Stats): Sentence[] {
   const sentences: Sentence[] = [];
-  if (failed > 0) sentences.push(say('outbox-failed', { failed }));
+  if (failed > 0) sentences.push(say('outbox-failed', { failed }, { action: 'retry', list: ['outbox', 'failed'] }));
   if (undecided > 0) sentences.push(say('outbox-undecided', { undecided }));
   if (oldestMs > LATE_MS) sentences.push(say('outbox-late', { waiting, oldestMs }));
   return sentences;

@@ -59,7 +59,10 @@ export function sentencesOfQueue(queue: string, look: QueueLook): Sentence[] {
       say('groups-paused', { queue, groups: `${groups.slice(0, 5).join(', ')}${groups.length > 5 ? ', ...' : ''}` }),
     );
   }
-  if (dead > 0) sentences.push(say('queue-has-dead', { queue, dead }));
+  if (dead > 0) {
+    const list = { list: ['queues', 'dead'], filter: `queue:${queue}` };
+    sentences.push(say('queue-has-dead', { queue, dead }, { action: 'retry', ...list }));
+  }
   if (sentences.length === 0) sentences.push(say('queue-well', { queue, waiting, running }));
   return sentences;
 }

@@ -21,14 +21,15 @@ const ERRORS = {
   'once-needs-fence':
     'A claim is ended only if it is still the one that you saw. Pass its fencing token as `expected`.',
   'outbox-failed':
-    '{failed} rows of the outbox were refused, and are not sent again. Correct the cause, then retry or drop them.',
+    'Rows of the outbox that were refused, and are not sent again: {failed}. Correct the cause, then retry or drop them.',
   'outbox-undecided':
-    '{undecided} rows of the outbox may have had an effect or not, and are not sent again. Check each, then retry or drop it.',
+    'Rows of the outbox that may have had an effect or not, and are not sent again: {undecided}. Check each, then retry or drop it.',
   'payouts-dead':
-    '{deadLetters} payouts of {activity} failed in all attempts (dead letters). They are not paid until you replay them.',
+    'Payouts of {activity} that failed in all attempts (dead letters): {deadLetters}. They are not paid until you replay them.',
   'registry-unhealthy': 'ScriptRegistry of this process has a problem with Redis: {problem}',
   'row-failed': 'The row was refused: {error}',
-  'row-undecided': 'The row may have had an effect or not. Check this before you retry or drop it.',
+  'row-undecided':
+    'It is not known whether this row was sent and had its effect. Check this before you retry or drop it.',
   'server-cannot-save':
     'The server {server} could not write to its disk. Look at the log of the server, and free disk space.',
   'server-memory-full':
@@ -44,9 +45,10 @@ const ERRORS = {
 
 const WARNINGS = {
   'activity-changed': 'The activity is {state} now, and no longer {expected}, so nothing was done.',
-  'activity-close-what-for': 'The activity cannot be opened again. {packets} packets that nobody has won are refunded.',
+  'activity-close-what-for':
+    'The activity cannot be opened again. Packets that nobody has won, and that are refunded: {packets}.',
   'activity-owes':
-    '{activity} is older than its retention, but {openPayouts} payouts are not paid and {unreportedPackets} refunded packets are not reported yet.',
+    '{activity} is older than its retention, but is not finished. Payouts that are not paid: {openPayouts}. Refunded packets that are not reported yet: {unreportedPackets}.',
   'activity-paused': 'The activity {activity} is paused: nobody can grab until it is resumed.',
   'dead-letter-gone': 'Redis no longer has the dead letter {id}. Somebody may have replayed or dropped it.',
   'grant-expired':
@@ -61,7 +63,7 @@ const WARNINGS = {
     'The call was sent twice, because its first reply was lost. Most probably the first one released the lock.',
   'lock-release-what-for':
     '{node} goes on as if it had the lock until its next renewal. Release the lock only if {node} no longer works under it.',
-  'lock-waited-for': '{node} holds the lock {name}, and {waiters} processes wait for it.',
+  'lock-waited-for': '{node} holds the lock {name}. Processes that wait for it: {waiters}.',
   'message-group-paused': 'The group {group} is not done with the message, because the group is paused.',
   'message-lease-ended':
     'The consumer {consumer} has died or was blocked: its lease has ended. The next consumer takes the message.',
@@ -73,16 +75,16 @@ const WARNINGS = {
   'once-release-what-for':
     'The process that has the claim may still work, and the next caller may do the work at the same time. Release the claim only if that process is gone.',
   'outbox-late':
-    '{waiting} rows of the outbox wait, the oldest for too long. Check that a process with the outbox runs, and that Redis accepts its calls.',
+    'Rows of the outbox that wait, the oldest for too long: {waiting}. Check that a process with the outbox runs, and that Redis accepts its calls.',
   'queue-behind':
-    'The queue {queue} is late: {overdue} tasks are due, and {running} run. Add processes, or raise concurrency.',
+    'The queue {queue} is late. Tasks that are due: {overdue}, and that run: {running}. Add processes, or raise concurrency.',
   'queue-has-dead':
-    '{dead} tasks of the queue {queue} failed in all attempts (dead letters). Correct the cause, then replay or drop them.',
+    'Tasks of the queue {queue} that failed in all attempts (dead letters): {dead}. Correct the cause, then replay or drop them.',
   'queue-item-changed': '{id} has changed since you saw it, so nothing was done. Look again.',
   'queue-item-gone': 'Redis no longer has a task or a schedule with the id {id}.',
   'queue-paused': 'The queue {queue} is paused, so no process takes its tasks.',
   'row-may-act-twice':
-    'An undecided row may have had an effect or not. Check this first: a retry may have the effect a second time.',
+    'It is not known whether an undecided row was sent and had its effect. Check this first: a retry may have the effect a second time.',
   'schedule-late': 'The schedule is late: its time has come, and no worker of the queue {queue} has run it.',
   'server-clock-differs':
     'The clock of the server {server} differs from that of this process by {differenceMs} ms. Synchronize both with NTP.',
@@ -91,14 +93,15 @@ const WARNINGS = {
   'server-replica-behind':
     'The replica {server} has no connection to its master, so it gets no new data. Check the network and the master.',
   'stream-group-behind':
-    'The group {group} of {stream} is late: {open} messages are not done. Look at the oldest one, or add consumers.',
+    'The group {group} of {stream} is late. Messages that are not done: {open}. Look at the oldest one, or add consumers.',
   'stream-group-has-dead':
-    '{dead} messages of {stream} failed in all attempts of the group {group} (dead letters). Correct the cause, then replay or drop them.',
+    'Messages of {stream} that failed in all attempts of the group {group} (dead letters): {dead}. Correct the cause, then replay or drop them.',
   'stream-group-paused': 'The group {group} of {stream} is paused, so no consumer takes its messages.',
   'subject-limited': '{subject} has used its whole limit of the rule {rule}, so further requests are refused.',
   'take-back-by-hand':
     'The item can be rewarded again. There is no ledger, so take the points back in your own accounts.',
-  'task-behind': 'The task is due, but {ahead} other tasks of its part of the queue (partition {partition}) run first.',
+  'task-behind':
+    'The task is due, but other tasks of its part of the queue (partition {partition}) run first: {ahead}.',
   'task-group-paused': 'The task is due, but its group {group} is paused.',
   'task-lease-ended':
     'The process that ran the task has died or was blocked: its lease has ended. The next worker runs the task.',
@@ -118,7 +121,8 @@ const NOTES = {
     'This is a handler of requests or messages, so it cannot be run by hand. It runs when a request or a message comes.',
   'job-never-ran': 'The job {name} has not run yet, or Redis no longer has its history.',
   'job-running': '{node} runs the job {name} now.',
-  'lock-free-waited-for': 'The lock {name} is free. {waiters} processes wait for it, and the first one gets it next.',
+  'lock-free-waited-for':
+    'The lock {name} is free, and the first process that waits gets it next. Processes that wait: {waiters}.',
   'message-due': 'The message waits for a consumer of the group {group}.',
   'message-gone':
     'The stream does not have the message, and the group {group} has no dead letter of it. Either the group has finished it, or it was never added.',
@@ -134,8 +138,8 @@ const NOTES = {
   'once-search':
     'Search for a request key or an id to see its state. Redis keeps no list of them, so lists are read page by page.',
   'once-searched-in-part':
-    'Redis has many keys, so only a part of them was searched. To search all of them, filter the list by this key.',
-  'payouts-open': '{openPayouts} payouts of {activity} are not paid yet.',
+    'Redis has many keys, so only a part of them was searched. To search all of them, enter {id} in the filter of the list.',
+  'payouts-open': 'Payouts of {activity} that are not paid yet: {openPayouts}.',
   'reward-capped':
     'The user has reached the cap of the rule {rule} for this period, so further items are not rewarded.',
   'row-waits': 'The row waits until a process with the outbox sends it.',
@@ -147,7 +151,7 @@ const NOTES = {
     'Redis has many keys, so not all streams of other processes were searched. Search for the name of a stream.',
   'take-back-in-ledger':
     'The item can be rewarded again. The ledger gets a row, from which your app takes the points back.',
-  'task-group-full': 'The task is due, but {groupRunning} tasks of its group {group} run, which is the limit.',
+  'task-group-full': 'The task is due, but as many tasks of its group {group} run as the limit allows: {groupRunning}.',
   'task-group-rate': 'The task is due, but its group {group} has started as many tasks as its rate allows.',
   'task-not-due': 'The task is not due yet.',
   'task-running':
@@ -165,17 +169,17 @@ const WELL = {
   'message-settled': 'The group {group} is done with the message.',
   'once-done': 'The work of this id is done. Repeats get the stored result until it expires.',
   'once-first': 'A first caller has used this id, so later callers are refused until it expires.',
-  'queue-well': 'The queue {queue} is on time: {waiting} tasks wait, and {running} run.',
-  'registry-well': 'All {servers} servers reply, and have all {scripts} scripts.',
-  'reward-open': 'The rule {rule} still rewards {remaining} items.',
+  'queue-well': 'The queue {queue} is on time. Tasks that wait: {waiting}, and that run: {running}.',
+  'registry-well': 'All servers reply ({servers}), and have all scripts ({scripts}).',
+  'reward-open': 'Items that the rule {rule} still rewards: {remaining}.',
   'schedule-next': 'The schedule waits for its next time.',
   'server-well': 'The server {server} has no problems.',
-  'stream-group-well': 'The group {group} of {stream} is on time: {open} messages are not done yet.',
+  'stream-group-well': 'The group {group} of {stream} is on time. Messages that are not done yet: {open}.',
   'subject-counted': 'No rule refuses {subject} now.',
   'subject-not-counted': 'No rule counts hits of {subject} now.',
   'task-done': 'The task is done.',
   'task-due': 'The task is due, and a worker takes it now.',
-  'user-has-points': '{user} has {points} points in the running periods.',
+  'user-has-points': 'Points of {user} in the running periods: {points}.',
   'user-won': '{user} won {amountCents} cents in {activity}.',
 } as const;
 

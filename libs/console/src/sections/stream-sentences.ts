@@ -58,7 +58,10 @@ export function sentencesOfGroup(
   } else if (oldestMs > BEHIND_MS) {
     sentences.push(say('stream-group-behind', { group, stream, open, oldestMs }));
   }
-  if (dead > 0) sentences.push(say('stream-group-has-dead', { group, stream, dead }));
+  if (dead > 0) {
+    const list = { list: ['streams', 'dead'], filter: `stream:${stream} group:${group}` };
+    sentences.push(say('stream-group-has-dead', { group, stream, dead }, { action: 'replay', ...list }));
+  }
   if (sentences.length > 0) return sentences;
   return [say('stream-group-well', { group, stream, open })];
 }

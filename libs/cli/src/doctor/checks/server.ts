@@ -137,7 +137,7 @@ export function latency({ evalsha, ping }: ServerFacts): ServerFinding[] {
         found,
         why: 'rate-limit waits 50 ms for Redis, and then decides without Redis. Leases of locks and tasks may end before they are renewed.',
         remedy:
-          'Run the app in the region of Redis, or raise `deadlineMs`. Run luanest doctor on the machine of the app.',
+          'Run the app in the region of Redis, or raise `deadlineMs`. If this machine is not that of the app, first run luanest doctor there.',
       },
     ];
   if (medianMs > 5 || slowestMs > 50)
