@@ -148,7 +148,11 @@ export const TABLE = Object.freeze({
     'luanest.delayed_task.name',
     OUTCOME,
   ),
-  'luanest.delayed_task.lateness': durations(WORK, "How late attempts began, by Redis' clock", NAMESPACE),
+  'luanest.delayed_task.lateness': durations(
+    WORK,
+    "Time from when a task was due until its attempt began, by Redis' clock",
+    NAMESPACE,
+  ),
   'luanest.delayed_task.buried': counter(
     '{task}',
     'Tasks dead-lettered because their lease ended in the last attempt',
@@ -175,7 +179,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.stream.dead_letters': counter(
     '{message}',
-    'Messages dead-lettered, counted before Redis has stored them',
+    'Messages dead-lettered. Counted before Redis has replied, so the count may be too high',
     ...STREAM,
   ),
   'luanest.stream.lost': counter(

@@ -111,9 +111,10 @@ export class OutboxTable {
   }
 
   /**
-   * Returns the next rows to send, in order, and stores the time of sending as a mark in `first_sent_at` of those that were never sent. A
-   * mark that exists is moved by a microsecond. If the process that wrote it is still alive, it no longer recognizes its mark, and leaves
-   * the row alone (see `settle`).
+   * Returns the next rows to send, in order, and stores the time of sending as a mark in `first_sent_at` of those that were never sent.
+   *
+   * A row that has a mark was sent before, maybe by another process that is still alive. So its mark is changed by a microsecond: in
+   * `settle`, that process then finds that the mark is not its own, and leaves the row alone.
    *
    * @returns `mark` is the time that was stored, for `settle`
    */

@@ -64,7 +64,7 @@ export class RewardClock {
     return this.of(rule, timeZone).around(time.nowMs() + this.skewMs);
   }
 
-  /** Corrects the estimate by the time that Redis has returned. Returns the new difference, ms. */
+  /** Corrects the estimate of Redis' clock. @param redisNowMs time that Redis has returned @returns the new difference of the clocks, ms */
   synchronize(redisNowMs: number): number {
     return (this.skewMs = redisNowMs - time.nowMs());
   }

@@ -199,7 +199,7 @@ function publishRecorded(
   events.readRecorded.publish(() => ({ rule: rule.name, status, points }), registry);
 }
 
-/** Corrects the estimate of Redis' clock after the periods that were sent were wrong, and publishes `periodMissed`. */
+/** Corrects the estimate of Redis' clock, and publishes `periodMissed`. Called if Redis found that the periods of a call were wrong. */
 export function synchronize(clock: RewardClock, rule: ResolvedRewardRule, redisNowMs: number): void {
   const skewMs = clock.synchronize(redisNowMs);
   events.periodMissed.publish(() => ({ rule: rule.name, skewMs }));

@@ -103,7 +103,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
    *
    * @param name the option `name` of the job or of the handler; without that option `Class.method`
    * @param work function that is called if the job may run now
-   * @param options `tick`: true to claim the current scheduled time of the job, as a call of the scheduler does; default false
+   * @param options `tick`: true if the call counts as the run of the current scheduled time; default false: an extra run
    * @throws the error of `work`; SetupError for a job that this app does not have, and with `tick` for a cron job while the
    *   SchedulerRegistry has no cron job
    */

@@ -25,7 +25,10 @@ export interface JobRecord {
 
 /** Options of `ScheduledLockService.run()`. */
 export interface ScheduledCallOptions {
-  /** True to claim the current scheduled time of the job, as a call of the scheduler does. Default false. */
+  /**
+   * True: the call counts as the run of the current scheduled time, so no other node runs the job for that time. False: an extra run, apart
+   * from the schedule. Default false.
+   */
   readonly tick?: boolean;
 }
 

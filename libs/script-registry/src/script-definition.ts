@@ -14,11 +14,13 @@ export interface GroupOptions {
    */
   readonly maxCalls?: number;
   /**
-   * Lua for a group: calls that are sent together as one command. It must do the same as `source`, and may be faster for many calls.
-   * Default: `source`. Below a line `-- @finish`, the Lua may have a section that runs after all calls of the group, for one write instead
-   * of many. It runs once if all calls have the same keys. Otherwise it runs once per call, with the keys of that call: the first run with
-   * some keys must then do the work for all calls with these keys, and later runs with these keys must do nothing. The section also runs
-   * after a call that raised an error. It must not read ARGV. If it raises an error, every call of the group rejects.
+   * Lua that runs for each call of a group, instead of the script's own `source`. It must do the same, and may be faster for many calls.
+   * Default: the script's `source`.
+   *
+   * Below a line `-- @finish`, the Lua may have a section that runs after all calls of the group, for one write instead of many. If all
+   * calls have the same keys, it runs once. Otherwise it runs once per call, with the keys of that call. So if some calls share keys, the
+   * first of these runs must do the work for all of them, and the others must find nothing to do. The section also runs after a call that
+   * raised an error. It must not read ARGV. If it raises an error, every call of the group rejects.
    */
   readonly source?: string;
 }

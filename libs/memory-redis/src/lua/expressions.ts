@@ -88,7 +88,11 @@ function binary(operator: string, left: Expression, right: Expression, scope: Sc
   return folded(code, resultOf(operator, left, right));
 }
 
-/** Returns the expression of an arithmetic operator. @param result value that Lua computes before the script runs (constant folding) */
+/**
+ * Returns the JavaScript of an arithmetic operator.
+ *
+ * @param result the value, if both operands are constants: Lua computes it when it compiles the script; undefined if they are not
+ */
 function folded(code: string, result: number | undefined): Expression {
   return result === undefined || Number.isNaN(result) ? { code } : { code, truth: true, numeral: result };
 }

@@ -50,7 +50,7 @@ local function find_first_answer(rule, state)
   return first
 end
 
--- Returns 1 if the item counts already, in this period or because of an earlier one; otherwise 0.
+-- Returns 1 if the item was counted before: in this period, or in an earlier one that the rule still remembers. Otherwise returns 0.
 local function find_item(grant, is_new)
   local known = grant and not is_new and 1 or 0
   if ever_ms == 0 then return known end

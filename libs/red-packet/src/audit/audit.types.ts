@@ -38,8 +38,8 @@ export interface Amount {
 }
 
 /**
- * Packets and cents of one bucket (shard of an activity) at one moment. The audit checks that pool + granted + refunded + sent - received =
- * allotted.
+ * Packets and cents of one bucket (shard of an activity) at one moment. Buckets send packets to each other. The audit checks that pool +
+ * granted + refunded + sent to other buckets - received from them = allotted.
  */
 export interface BucketBooks {
   /** Index of the bucket, from 0. */

@@ -41,7 +41,7 @@ type Change = (keys: BucketKeys, ids: readonly string[]) => Promise<number>;
  */
 export class Outboxes {
   private readonly logger = new Logger('RedPacketPayouts');
-  /** Outboxes whose payout runs were woken less than RING_MS ago. True: they must be woken again after that time. */
+  /** Outboxes for which this process has woken the payout runs less than RING_MS ago. True: a payout came since, so it wakes them again then. */
   private readonly rung = new Map<string, boolean>();
   private hasWarned = false;
 

@@ -52,7 +52,8 @@ local rows = granted + (meta[9] or 0) - (meta[10] or 0) - dead
 local outgoing = {}
 for _, field in ipairs(redis.call('HKEYS', KEYS[5])) do outgoing[#outgoing + 1] = string.match(field, '^out:(%d+)$') end
 local unreported = meta[8] and math.max(fields[10] - meta[8], 0) or 0
--- `forget` is the time at which the keys expire. An open bucket has none until it is settled, nor has the root of a draft.
+-- `forget` is the time at which the keys expire. A settled bucket has it in meta[6]. A draft expires at the end of the activity (meta[2]),
+-- but not its root, whose number of bucket (meta[7]) is -1. Other buckets do not expire.
 local forget = meta[6] or meta[1] == 'draft' and meta[7] ~= '-1' and meta[2]
 local function heal(key)
   if forget and redis.call('PTTL', key) == -1 then redis.call('PEXPIREAT', key, forget) end

@@ -103,11 +103,12 @@ export function wasResent(command: SentCommand): boolean {
 }
 
 /**
- * Counts the error replies to a command that the Cluster client of ioredis routes. The client replaces the command's `reject` by a function
- * that may send the command again, so a setter for `reject` intercepts each error reply.
+ * Lets the Cluster client of ioredis send a command again only if the error reply proves that Redis refused it. After any other error reply
+ * the script may have run, so this function makes the command fail. With `resends: false`, the command also fails if a connection closes
+ * before the reply.
  *
- * The client may send the command again only if the error reply proves that Redis refused it. After any other error reply, the script may
- * have run, so the command fails. With `resends: false`, the command also fails if a connection closes before the reply.
+ * The client replaces the command's `reject` by a function that may send the command again. A setter for `reject` wraps that function, so
+ * each error reply comes here first, and is counted.
  */
 export function watchRouting(command: SentCommand, resends: boolean): void {
   const end = command.reject;

@@ -186,7 +186,7 @@ export const connectionContract: readonly ConnectionCheck[] = [
     },
   },
   {
-    name: 'a command whose reply was lost is lost, or its second reply says that it was sent again',
+    name: 'a command whose reply is lost either fails as lost, or is sent again and says so',
     async run(adapter) {
       await using server = await startRedis();
       await using proxy = await startFaultProxy(server);
