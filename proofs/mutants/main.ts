@@ -1,5 +1,5 @@
 // npm run mutants -- [lib...] [--typescript] [--changed] [--states] [--seconds S] [--room TEXT,...] [--budget MS] [--loading]
-//   [--json] [--workers N]
+//   [--sample N] [--json] [--workers N]
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { totalOf, writeReport, type Measured } from './report';
 import { readResult, type FileResult, type Language } from './results';
 import type { Settings } from './settings';
 import { measureTypescript } from './typescript/measure';
-import { filesOf, ROOMS } from './typescript/rooms';
+import { filesOf, TESTS_OF } from './typescript/rooms';
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -24,13 +24,14 @@ async function main(): Promise<void> {
       room: { type: 'string' },
       budget: { type: 'string' },
       loading: { type: 'boolean' },
+      sample: { type: 'string' },
       json: { type: 'boolean' },
       workers: { type: 'string' },
     },
   });
   const language: Language = values.typescript === true ? 'typescript' : 'lua';
   const scripts = LibScripts.read();
-  const all = language === 'lua' ? [...scripts.keys()] : Object.keys(ROOMS);
+  const all = language === 'lua' ? [...scripts.keys()] : Object.keys(TESTS_OF);
   const unknown = positionals.find((lib) => !all.includes(lib));
   if (unknown !== undefined) throw new Error(`There is no lib "${unknown}" to measure. Libs: ${all.join(', ')}.`);
   const settings: Settings = {
@@ -39,6 +40,7 @@ async function main(): Promise<void> {
     rooms: (values.room ?? '').split(','),
     budgetMs: Number(values.budget ?? 60_000),
     loading: values.loading === true,
+    sample: Number(values.sample ?? 1),
     endMs: performance.now() + 1_000 * Number(values.seconds ?? Infinity),
     workers: Number(values.workers ?? (language === 'lua' ? availableParallelism() : 1)),
     log: (line) => values.json !== true && print(line),
@@ -68,7 +70,7 @@ function luaResults(scripts: ReadonlyMap<string, LibScripts>): Measured {
 
 function typescriptResults(): Measured {
   return new Map(
-    Object.keys(ROOMS).map((lib) => {
+    Object.keys(TESTS_OF).map((lib) => {
       const texts = new Map(filesOf(lib).map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]));
       return [lib, { result: readResult(lib, 'typescript', texts), files: texts.size }];
     }),

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './lua/scripts';
 import type { FileResult, Language, LibResult } from './results';
+import { shareOfLines } from './typescript/rooms';
 
 export interface Total {
   readonly mutants: number;
@@ -32,7 +33,8 @@ export function writeReport(measured: Readonly<Record<Language, Measured>>): voi
     'Made by `npm run mutants`. A mutant is a script or a file of TypeScript with one small change: a statement dropped, a comparison',
     'turned, a constant off by one. A mutant is killed if a test fails on it. The tests are those of its lib that need no real server,',
     'on the in-memory server. Survivors are printed, and written to `data/mutants`. Most of them cannot change what a caller or a key',
-    'shows. `proofs/mutants/typescript/rooms.ts` lists the files of TypeScript; those that are not listed are not measured.',
+    'shows. `proofs/mutants/typescript/rooms.ts` says which files of TypeScript decide something; the others are not measured. "Lines" is',
+    'the share of the lines of a lib that are in measured files. "1 in 20" means that each 20th mutant of a file was measured.',
     '',
     `Day: ${new Date().toISOString().slice(0, 10)}. The numbers are of the files of that day; only a run of all libs writes this page.`,
     '',
@@ -42,22 +44,25 @@ export function writeReport(measured: Readonly<Record<Language, Measured>>): voi
     '',
     '## TypeScript',
     '',
-    ...tableOf(measured.typescript),
+    ...tableOf(measured.typescript, true),
   ];
   writeFileSync(PATH, `${lines.join('\n')}\n`);
 }
 
-function tableOf(measured: Measured): string[] {
-  const row = (name: string, files: string, { mutants, killed, survivors, score }: Total): string[] =>
-    mutants === 0
-      ? [name, files, '-', '-', '-', '-']
-      : [name, files, `${mutants}`, `${killed}`, `${survivors}`, `${score} %`];
+function tableOf(measured: Measured, isTypescript = false): string[] {
+  const row = (name: string, files: string, lines: string, { mutants, killed, survivors, score }: Total): string[] => [
+    ...[name, files, ...(isTypescript ? [lines] : [])],
+    ...(mutants === 0 ? ['-', '-', '-', '-'] : [`${mutants}`, `${killed}`, `${survivors}`, `${score} %`]),
+  ];
   return table([
-    ['Lib', 'Files measured', 'Mutants', 'Killed', 'Survivors', 'Score'],
-    ...[...measured].map(([lib, { result, files }]) =>
-      row(lib, `${Object.keys(result).length} of ${files}`, totalOf([result])),
-    ),
-    row('**all**', '', totalOf([...measured.values()].map(({ result }) => result))),
+    ['Lib', 'Files measured', ...(isTypescript ? ['Lines'] : []), 'Mutants', 'Killed', 'Survivors', 'Score'],
+    ...[...measured].map(([lib, { result, files }]) => {
+      const paths = Object.keys(result);
+      const sample = Math.max(1, ...Object.values(result).map((file) => file.sample ?? 1));
+      const measuredFiles = `${paths.length} of ${files}${sample > 1 ? `, 1 in ${sample}` : ''}`;
+      return row(lib, measuredFiles, isTypescript ? `${shareOfLines(lib, paths)} %` : '', totalOf([result]));
+    }),
+    row('**all**', '', '', totalOf([...measured.values()].map(({ result }) => result))),
   ]);
 }
 

@@ -28,6 +28,8 @@ export interface FileResult {
   readonly timeouts: number;
   /** True if the survivors got all tests of the lib, not only those of exact states. */
   readonly complete: boolean;
+  /** TypeScript only: each n-th mutant was measured; undefined if all were. */
+  readonly sample?: number;
   readonly survivors: readonly Survivor[];
 }
 

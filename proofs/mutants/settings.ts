@@ -10,6 +10,8 @@ export interface Settings {
   readonly budgetMs: number;
   /** TypeScript only. True: mutants that have effect when their module is loaded are tested, too, which takes seconds for each. */
   readonly loading: boolean;
+  /** TypeScript only: measures each n-th mutant of a file, the first one always. */
+  readonly sample: number;
   /** Time by performance.now() after which no further file is begun. */
   readonly endMs: number;
   readonly workers: number;

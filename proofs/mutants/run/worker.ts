@@ -2,6 +2,8 @@
 import { virtualTime } from './virtual-time';
 virtualTime.install();
 process.env.LUANEST_TEST_SERVER = 'memory';
+// Suites that run on one server only choose the Cluster, which is not here.
+process.env.LUANEST_ALL_SERVERS = '1';
 import { readdirSync, readFileSync } from 'node:fs';
 import Module from 'node:module';
 import { join } from 'node:path';

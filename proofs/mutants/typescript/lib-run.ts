@@ -24,7 +24,7 @@ export class LibRun {
   constructor(
     private readonly lib: string,
     private readonly code: Instrumented,
-    private readonly settings: Pick<Settings, 'workers' | 'budgetMs' | 'loading'>,
+    private readonly settings: Pick<Settings, 'workers' | 'budgetMs' | 'loading' | 'sample'>,
   ) {
     writeFileSync(this.sources, JSON.stringify(code.texts));
     this.workers = Array.from({ length: settings.workers }, () => new WorkerProcess(lib, this.sources));
@@ -55,7 +55,8 @@ export class LibRun {
 
   /** Measures the mutants of one file. */
   async measure(path: string, hash: string): Promise<FileResult> {
-    const mutants = this.code.mutants.filter((mutant) => mutant.path === path);
+    const { sample } = this.settings;
+    const mutants = this.code.mutants.filter((mutant) => mutant.path === path).filter((_, at) => at % sample === 0);
     const survivors: Survivor[] = [];
     let timeouts = 0;
     await this.share(mutants, async (worker, mutant) => {
@@ -68,7 +69,15 @@ export class LibRun {
       if (/took too long|Hit count limit/.test(outcome.failure ?? '')) timeouts++;
     });
     const killed = mutants.length - survivors.length;
-    return { hash, mutants: mutants.length, killed, timeouts, complete: true, survivors: sorted(survivors) };
+    return {
+      hash,
+      mutants: mutants.length,
+      killed,
+      timeouts,
+      complete: true,
+      survivors: sorted(survivors),
+      ...(sample > 1 && { sample }),
+    };
   }
 
   private async run(worker: WorkerProcess, mutant: Mutant): Promise<{ covered: boolean; outcome: Outcome }> {

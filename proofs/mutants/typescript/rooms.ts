@@ -1,50 +1,41 @@
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { ROOT } from '../lua/scripts';
 
-/** Files and folders of a lib, below its `src`, that decide what happens. Their TypeScript is mutated. */
-export const ROOMS: Readonly<Record<string, readonly string[]>> = {
-  'script-registry': ['pipe', 'connection'],
-  'rate-limit': ['rules', 'limiter', 'rate-limit.guard.ts'],
-  lock: ['locks'],
-  once: [
-    'runs',
-    'once.store.ts',
-    'once.terms.ts',
-    'once.claims.ts',
-    'idempotency/canonical.ts',
-    'idempotency/repeat.ts',
-    'idempotency/request-identity.ts',
-    'idempotency/protected-request.ts',
-    'idempotency/stored-response.ts',
-  ],
-  'delayed-task': ['worker/settlements.ts', 'worker/partition-loop.ts', 'queue/task-codec.ts'],
-  'stream-consumer': ['consumer/handler-runner.ts'],
-  'scheduled-lock': ['runs'],
-  'red-packet': [
-    'buckets',
-    'grabs',
-    'payouts/payout-runner.ts',
-    'payouts/outboxes.ts',
-    'payouts/payout-row.ts',
-    'payouts/debts.ts',
-  ],
-  'read-reward': ['periods.ts', 'civil-calendar.ts'],
+/** Libs whose TypeScript is mutated, each with the libs whose tests run on it. Their tests need no other server than the in-memory one. */
+export const TESTS_OF: Readonly<Record<string, readonly string[]>> = {
+  'script-registry': ['script-registry'],
+  'rate-limit': ['rate-limit'],
+  lock: ['lock'],
+  once: ['once'],
+  worker: ['worker', 'delayed-task', 'stream-consumer'],
+  'delayed-task': ['delayed-task'],
+  'stream-consumer': ['stream-consumer'],
+  'scheduled-lock': ['scheduled-lock'],
+  'red-packet': ['red-packet'],
+  'read-reward': ['read-reward'],
 };
 
-/** Declares scripts and types only. */
-const NOT_MUTATED = /\.(scripts|types)\.ts$/;
+/** Files that decide nothing: they declare something, or are generated. */
+const DECIDES_NOTHING =
+  /[./](index|generated|scripts|types|module|events|errors|exception|tokens|keys|metadata|controller)\.ts$/;
 
 /** Returns the files of a lib that are mutated: paths below the root of the project. */
 export function filesOf(lib: string): string[] {
+  return sourcesOf(lib).filter((path) => !DECIDES_NOTHING.test(path));
+}
+
+/** Returns the share of the lines of a lib that these files have, %. Generated files do not count. */
+export function shareOfLines(lib: string, files: readonly string[]): number {
+  const lines = (paths: readonly string[]): number =>
+    paths.reduce((sum, path) => sum + readFileSync(join(ROOT, path), 'utf8').split('\n').length, 0);
+  return Math.round((100 * lines(files)) / lines(sourcesOf(lib).filter((path) => !path.endsWith('/generated.ts'))));
+}
+
+function sourcesOf(lib: string): string[] {
   const source = join(ROOT, 'libs', lib, 'src');
-  const paths = (ROOMS[lib] ?? []).flatMap((room) => {
-    const path = join(source, room);
-    if (!statSync(path).isDirectory()) return [path];
-    return readdirSync(path, { recursive: true, encoding: 'utf8' }).map((name) => join(path, name));
-  });
-  return paths
-    .filter((path) => path.endsWith('.ts') && !NOT_MUTATED.test(path))
-    .map((path) => relative(ROOT, path))
+  return readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => relative(ROOT, join(source, name)))
     .sort();
 }

@@ -3,6 +3,8 @@
 import { virtualTime } from '../run/virtual-time';
 virtualTime.install();
 process.env.LUANEST_TEST_SERVER = 'memory';
+// Suites that run on one server only choose the Cluster, which is not here.
+process.env.LUANEST_ALL_SERVERS = '1';
 import { readdirSync, readFileSync } from 'node:fs';
 import Module from 'node:module';
 import { join } from 'node:path';
@@ -11,6 +13,7 @@ import { ROOT } from '../lua/scripts';
 import { noteServers, runTest } from '../run/execute';
 import { TestTree, type Test } from '../run/test-tree';
 import type { Answer, Coverage, Outcome, Task } from './messages';
+import { TESTS_OF } from './rooms';
 
 /** Files with these start processes of their own, or wait for sockets. */
 const OUTSIDE = /child_process|forkWorker|fork-worker|startWorker|openHttp|fetch\(|getUrl|app\.listen\(/;
@@ -49,7 +52,6 @@ try {
 }
 
 function load(): void {
-  const folder = join(ROOT, 'libs', lib, 'test');
   const tree = new (TestTree as new (cluster?: boolean) => TestTree)(false);
   tree.install();
   noteServers();
@@ -58,10 +60,13 @@ function load(): void {
   // Modules are loaded when they are first used. What these run then must not count as run by a test.
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- so that they are loaded now
   for (const path of Object.keys(texts)) require(join(ROOT, path));
-  for (const name of readdirSync(folder).sort()) {
-    if (!name.endsWith('.spec.ts') || OUTSIDE.test(readFileSync(join(folder, name), 'utf8'))) continue;
-    // eslint-disable-next-line @typescript-eslint/no-require-imports -- it defines its tests when it is loaded
-    tree.load(name, (file) => require(join(folder, file)) as unknown);
+  for (const one of TESTS_OF[lib] ?? []) {
+    const folder = join(ROOT, 'libs', one, 'test');
+    for (const name of readdirSync(folder).sort()) {
+      if (!name.endsWith('.spec.ts') || OUTSIDE.test(readFileSync(join(folder, name), 'utf8'))) continue;
+      // eslint-disable-next-line @typescript-eslint/no-require-imports -- it defines its tests when it is loaded
+      tree.load(`${one}/${name}`, () => require(join(folder, name)) as unknown);
+    }
   }
   for (const test of tree.tests) tests.set(test.id, test);
 }
