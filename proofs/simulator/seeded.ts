@@ -155,13 +155,7 @@ export const seededDefects: readonly SeededDefect[] = [
     id: 'L25',
     lib: 'stream-consumer',
     what: 'late retry takes an entry from the consumer that has it now',
-    defect: [
-      [
-        lua('stream-consumer', 'retry'),
-        'if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then',
-        'if not held[1] or attempts ~= ARGV[4] - 1 then',
-      ],
-    ],
+    defect: [[lua('stream-consumer', 'retry'), 'if not held[1] or held[1][2] ~= ARGV[2] then', 'if not held[1] then']],
   },
   {
     id: 'L27',
@@ -403,13 +397,7 @@ export const seededDefects: readonly SeededDefect[] = [
     id: 'T21',
     lib: 'stream-consumer',
     what: 'second uncounted retry taken for a replay of the first',
-    defect: [
-      [
-        'libs/stream-consumer/src/consumer/handler-runner.ts',
-        'return `${why} ${session.name} ${session.nextToken()}`;',
-        'return `${why} ${session.name}`;',
-      ],
-    ],
+    defect: [['libs/stream-consumer/src/consumer/consumer.scripts.ts', 'returned: Number(returned),', 'returned: 0,']],
   },
   {
     id: 'T22',
@@ -800,9 +788,10 @@ export const seededDefects: readonly SeededDefect[] = [
     lib: 'stream-consumer',
     what: 'retry that runs twice takes the entry from its next session',
     defect: [
+      [lua('stream-consumer', 'retry'), 'if not held[1] or held[1][2] ~= ARGV[2] then return { 1 } end', ''],
       [
         lua('stream-consumer', 'retry'),
-        'if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return { 1 } end',
+        'if attempts ~= ARGV[4] - 1 or returned ~= tonumber(ARGV[5]) then return { 1 } end',
         '',
       ],
     ],

@@ -12,6 +12,8 @@ export interface Targets {
   readonly members: readonly Member[];
   readonly model: { disturbed?(fault: Fault): void };
   readonly isHealed: boolean;
+  /** End of the faults. */
+  readonly plan: { readonly endMs: number };
   hasClosed(process: Process): boolean;
   kill(member: Member): void;
   restart(member: Member, ended: Process): void;
@@ -89,7 +91,9 @@ export class Faults {
         const kept = redis.memory.snapshot();
         const node = redis.master(fault.master);
         node.failovers += 1;
-        later(fault.lostMs, () => {
+        // Like all faults, it has happened before the end of the faults.
+        const leftMs = this.world.plan.endMs - scheduler.nowUs / 1_000;
+        later(Math.min(fault.lostMs, leftMs), () => {
           node.failovers -= 1;
           model.disturbed?.(fault);
           const promote = redis.failOver(fault.master, kept, fault.part);

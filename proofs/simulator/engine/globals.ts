@@ -35,6 +35,9 @@ const drain = (process as unknown as { _tickCallback(): void })._tickCallback;
 if (typeof drain !== 'function')
   throw new Error('This Node.js has no process._tickCallback, which the simulator needs.');
 
+/** Returns the process whose code runs now. */
+export const running = (): Host | undefined => current;
+
 /** Errors of promises that nobody has caught. */
 const rejections: unknown[] = [];
 

@@ -1,6 +1,7 @@
 import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type * as Registry from '../../../libs/script-registry/src';
+import { running } from './globals';
 import { ClientSocket, Link } from './network';
 import type { Fault, Plan } from './plan';
 import type { Process } from './process';
@@ -45,7 +46,7 @@ export class Member {
     return this.process.modules.load(request) as Exports;
   }
 
-  /** Pauses code of the process. */
+  /** Pauses code of the process that runs now: after a restart, code of an earlier process of this node may still run. */
   sleep(ms: number): Promise<void> {
     if (this.dying && --this.dying.pauses === 0) {
       const { downMs } = this.dying;
@@ -54,7 +55,8 @@ export class Member {
       const fault = { kind: 'kill', p: this.index, downMs, pauses: 0 } as const;
       scheduler.at(scheduler.nowUs + ms * 500, () => this.world.inject(fault));
     }
-    return new Promise((resolve) => void (this.process.addTimer(resolve, Math.max(1, ms), false).isUsers = true));
+    const process = running() ?? this.process;
+    return new Promise((resolve) => void (process.addTimer(resolve, Math.max(1, ms), false).isUsers = true));
   }
 
   get nowUs(): number {
