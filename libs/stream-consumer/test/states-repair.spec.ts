@@ -206,6 +206,24 @@ describe('each script that looks after a group, in a state and at a time of whic
     ]);
   });
 
+  it('repair: lets the entries of a key wait for one that somebody took out of the list of pending entries', async () => {
+    setUp('1-1', '2-1');
+    give('s', '1-1');
+    give('parked a', '2-1');
+    dropFirst();
+    states.put('HSET', 'heads', 'a', '1-1');
+    states.put('HSET', 'takes', 's', 't1 1-1');
+    states.put('ZADD', 'sessions', NOW + 9, 's');
+    states.put('SADD', 'unsettled', '1-1', '2-1');
+    states.run('XACK', '@stream', 'g', '1-1');
+    const [reply, keys] = await states.after(repair());
+    expect(reply).toMatchObject({ restored: 1, deleted: 0 });
+    expect(keys).toMatchObject({
+      heads: 'a=1-1',
+      stream: expect.stringContaining('parked a: 2-1 x1; s: 1-1') as string,
+    });
+  });
+
   it('repair: looks at as many keys as it may', async () => {
     setUp('1-1', '2-1', '3-1');
     for (const [at, key] of ['a', 'b', 'c'].entries()) give(`parked ${key}`, `${at + 1}-1`);

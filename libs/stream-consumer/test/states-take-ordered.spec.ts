@@ -5,6 +5,25 @@ import { openTakes } from './states-takes';
 describe('take-ordered, in a state and at a time of which all is known,', () => {
   const { states, take, after, add, withKey, setUp } = openTakes(takeOrdered, true);
 
+  it('parks what follows an entry that somebody took out of the list of pending entries', async () => {
+    setUp();
+    withKey('1-1', 'a');
+    await take();
+    states.run('XGROUP', 'DELCONSUMER', '@stream', 'g', 's');
+    withKey('2-1', 'a');
+    withKey('3-1', 'b');
+    const [reply, keys] = await after(take({ session: 'another', token: 't2' }));
+    expect(reply).toBe('taken false -1 900 | 3-1 p3-1 b op 1 1800000000000');
+    expect(keys).toMatchObject({ heads: 'a=1-1, b=3-1', unsettled: '1-1, 2-1, 3-1' });
+    // It is the head of its key no longer when the first one is finished, or was deleted.
+    states.put('SREM', 'unsettled', '1-1');
+    states.run('XACK', '@stream', 'g', '2-1');
+    withKey('4-1', 'a');
+    expect((await after(take({ session: 'another', token: 't3' })))[0]).toBe(
+      'taken false -1 900 | 4-1 p4-1 a op 1 1800000000000',
+    );
+  });
+
   it('takes one entry of a key at a time', async () => {
     setUp();
     withKey('1-1', 'a');

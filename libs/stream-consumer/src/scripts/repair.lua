@@ -61,7 +61,9 @@ missing = missing + repaired
 local function repair_key(key, pending)
   local consumer, head = parking_name(key), redis.call('HGET', KEYS[4], key)
   if pending == 0 then return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer) end
-  local first = not (head and is_pending(head)) and redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, consumer)[1]
+  -- An unfinished head that is not pending is added again below.
+  local is_open = head and (is_pending(head) or redis.call('SISMEMBER', KEYS[6], head) == 1)
+  local first = not is_open and redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, consumer)[1]
   if not first then return end
   repaired = repaired + 1
   if redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, first[1], 'JUSTID')[1] then

@@ -34,11 +34,17 @@ later call of this process has returned entries, a replay changes nothing and re
 -- @include consumers
 -- @include ids
 -- @include own-fields or foreign-fields
+-- Returns true if the head of a key is unfinished. An unfinished head that is not pending was removed by another client, for example by
+-- XGROUP DELCONSUMER: its handler may still run, and the script repair will add it again.
+local function is_open(head)
+  return #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 or redis.call('SISMEMBER', KEYS[7], head) == 1
+end
+
 -- Returns true if an entry is the head of its key (the only entry of the key that may be handled now), or becomes the head. If older
 -- entries of the key wait, this entry must wait, too, even if the key has lost its head: the script repair makes the oldest one the head.
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[8], key)
-  if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end
+  if head == id or head and is_open(head) then return head == id end
   local first = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_name(key))[1]
   if first and comes_after(id, first[1]) then return false end
   redis.call('HSET', KEYS[8], key, id)
