@@ -30,6 +30,8 @@ class TaskModel implements Model<Operation> {
   private readonly endlessIds = new Set<string>();
   /** Ids whose running attempt a call may have ended, so that the next one overlaps with it. */
   private readonly cutShort = new Set<string>();
+  /** How many calls in flight replace the task of an id. */
+  private readonly replacing = new Map<string, number>();
   /** Ids whose tasks a call may have moved. */
   private readonly moving = new Set<string>();
   /** How many calls replay or drop dead letters now, or may do so later, because their outcome is unknown. */
@@ -202,6 +204,12 @@ class TaskModel implements Model<Operation> {
       if (replace) for (const task of this.of(ids)) if (!some.includes(task)) task.mayBeGone = true;
     };
     replaces();
+    // A call in flight may replace what is scheduled after it began. If its process dies, it stays in flight.
+    for (const task of some) task.mayBeGone ||= (this.replacing.get(task.id) ?? 0) > 0;
+    const inFlight = (by: number): void => {
+      if (replace) for (const id of ids) this.replacing.set(id, (this.replacing.get(id) ?? 0) + by);
+    };
+    inFlight(1);
     const settings = { delayMs, ...(attempts !== undefined && { attempts }), ...(group !== undefined && { group }) };
     const beganUs = this.world.nowUs;
     const results = await tasks
@@ -215,6 +223,7 @@ class TaskModel implements Model<Operation> {
         { onConflict },
       )
       .catch(codeOf);
+    inFlight(-1);
     replaces();
     // It may have run, or may run later.
     if (results === 'UNKNOWN_OUTCOME' && replace) this.endless(ids);

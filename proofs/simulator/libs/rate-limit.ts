@@ -64,6 +64,8 @@ class LimitModel implements Model<Operation> {
   private readonly inFlight = new Map<string, number>();
   /** Calls of `reset` of a subject that are in flight: they may have deleted hits. */
   private readonly resetting = new Map<string, number>();
+  /** When the last reset of a subject returned. */
+  private readonly resetUs = new Map<string, number>();
   private clockWasSet = false;
   /** The last refusals of each process, of different subjects. */
   private readonly refusals = new Map<Process, Refusal[]>();
@@ -166,10 +168,11 @@ class LimitModel implements Model<Operation> {
       endsMs,
       refunds: 0,
       wasReset: false,
-      excused: false,
+      // A reset that returned during the call may have deleted the hits.
+      excused: (this.resetUs.get(subject) ?? -1) >= beganUs,
     };
     this.hits.push(hit);
-    if (limit === undefined && !this.resetting.get(subject)) this.expectBound(hit);
+    if (limit === undefined && !this.resetting.get(subject) && !hit.excused) this.expectBound(hit);
   }
 
   /** "Refusals are cached", those that were refused last. */
@@ -272,6 +275,7 @@ class LimitModel implements Model<Operation> {
     this.resetting.set(subject, (this.resetting.get(subject) ?? 0) + 1);
     const outcome = await ended.then(() => 'OK', codeOf);
     this.resetting.set(subject, (this.resetting.get(subject) as number) - 1);
+    this.resetUs.set(subject, this.world.nowUs);
     this.dropRefusal(member, subject);
     // A late reset deletes later hits, too: they are left out of the bounds from now on.
     for (const hit of before) hit.wasReset ||= outcome === 'OK';

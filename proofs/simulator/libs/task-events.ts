@@ -128,8 +128,8 @@ class EventModel implements Model<Operation> {
     const { world } = this;
     for (const { process, sinceUs, untilUs, heard, missedUs } of this.listeners) {
       if (process.isDead || this.closedUs.has(process)) continue;
-      // An event that a hold keeps back may come after the listener has stopped.
-      if (untilUs < Infinity && world.had.has('hold')) continue;
+      // An event that is late, or the `missed` event after a lost connection, may come when the listener has stopped.
+      if (untilUs < Infinity && !world.hadOnly('kill', 'close', 'flush', 'evict', 'clock', 'drift')) continue;
       for (const { number, text, atUs, member, process: from } of this.sent) {
         // A process that dies, or ends with the last event, sends no more.
         const endedUs = from.isDead || this.closedUs.has(from) ? (this.closedUs.get(from) ?? 0) : Infinity;
