@@ -109,9 +109,11 @@ class StreamModel implements Model<Operation> {
       this.clockWasSet = true;
       this.owners.excuse();
     }
-    // "XGROUP DELCONSUMER: what these had is delivered again."
-    if (fault.kind === 'stranger' && fault.act === 'DELCONSUMER') this.wasTidied = true;
-    else if (['evict', 'failover', 'stranger'].includes(fault.kind)) {
+    // "XGROUP DELCONSUMER: what these had is delivered again", maybe while its handler still runs.
+    if (fault.kind === 'stranger' && fault.act === 'DELCONSUMER') {
+      this.wasTidied = true;
+      this.owners.excuse();
+    } else if (['evict', 'failover', 'stranger'].includes(fault.kind)) {
       this.owners.excuse();
       for (const message of this.messages) message.excused = true;
     }
