@@ -22,28 +22,29 @@ interface Counts {
   readonly cpuSeconds: number;
 }
 
+const ENTRY = join(__dirname, '..', '..', 'test', 'support', 'worker-entry.cjs');
+
+/** Runs the simulator in a process of its own. @returns what it printed, and its exit code */
+async function simulate(args: readonly string[]): Promise<[output: string, code: number]> {
+  const child = fork(ENTRY, [join(__dirname, 'main.ts'), ...args], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  let output = '';
+  child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const [code] = (await once(child, 'exit')) as [number];
+  return [output, code];
+}
+
 async function find({ id, lib, defect }: SeededDefect): Promise<Counts & { readonly violation: string }> {
   const file = join(folder, `${id}.json`);
   writeFileSync(file, JSON.stringify(defect));
-  const entry = join(__dirname, '..', '..', 'test', 'support', 'worker-entry.cjs');
-  const args = [
-    join(__dirname, 'main.ts'),
-    '--lib',
-    lib,
-    '--defect',
-    file,
-    '--seconds',
-    values.seconds,
-    '--cpu',
-    '--json',
-  ];
-  const child = fork(entry, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
-  let output = '';
-  child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await once(child, 'exit');
+  const [output] = await simulate(['--lib', lib, '--defect', file, '--seconds', values.seconds, '--cpu', '--json']);
   const lines = output.trim().split('\n');
-  const violation = lines.find((line) => /^\S+, seed \d+: /.test(line)) ?? '';
-  return { ...(JSON.parse(lines.at(-1) ?? '{}') as Counts), violation };
+  const counts = JSON.parse(lines.at(-1) ?? '{}') as Counts;
+  const found = lines.filter((line) => /^\S+, seed \d+: /.test(line));
+  const again = lines.flatMap((line) => /^Again: npm run simulate -- (.*)$/.exec(line)?.slice(1) ?? []);
+  // A run that violates something without the defect, too, has not found the defect.
+  const isOwn = await Promise.all(again.map(async (args) => (await simulate(args.split(' ')))[1] === 0));
+  const violations = isOwn.filter(Boolean).length;
+  return { ...counts, violations, violation: found[isOwn.indexOf(true)] ?? '' };
 }
 
 async function main(): Promise<void> {
