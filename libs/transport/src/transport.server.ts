@@ -234,9 +234,12 @@ export class StreamServer
       () => replies.end(),
       (thrown: unknown) => replies.fail(thrown),
     );
-    // A method that still waits for the handler when the consumer stops would make another process run the request again.
+    // A method that still waits when the consumer stops, for the handler or for Redis, would make another process run the request again.
     const stopped = new Promise<void>((resolve) => {
-      message.signal.addEventListener('abort', () => resolve(replies.fail(message.signal.reason)));
+      message.signal.addEventListener('abort', () => {
+        void replies.fail(message.signal.reason);
+        resolve();
+      });
     });
     await Promise.race([ran, stopped]);
     time.clearTimer(timer);
