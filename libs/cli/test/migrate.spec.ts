@@ -288,7 +288,9 @@ export class A {
 }
 `);
     expect(notes).toContain('a.ts:10  Set `waitMs`');
-    expect(notes).toContain('No root module was found. Add to its imports: ScriptRegistryModule.forRoot(');
+    expect(notes).toContain(
+      'No root module was found, so nothing was added. Add this to the imports of your root module: ScriptRegistryModule.forRoot(',
+    );
   });
 });
 

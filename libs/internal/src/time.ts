@@ -12,7 +12,8 @@ export interface TimeSource {
   /** Returns a time that never goes back (monotonic clock), ms since an arbitrary moment. */
   monotonicMs(): number;
   /**
-   * Converts a time that `monotonicMs()` has just returned to a time of `performance.now()`, ms, which ScriptRegistry uses for deadlines.
+   * Takes a time that `monotonicMs()` has just returned, and returns the same instant by the clock of `performance.now()`, ms. Deadlines of
+   * ScriptRegistry use that clock.
    */
   measuredAt(monotonicMs: number): number;
   /** Calls `callback` once. @param ms time from now, ms; at most `MAX_TIMER_MS` */

@@ -160,7 +160,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.delayed_task.repaired': counter(
     '{task}',
-    'Tasks restored after they had lost an entry, and remains of tasks removed',
+    'Tasks restored because Redis had lost a part of them, and parts deleted whose task no longer exists',
     NAMESPACE,
     OUTCOME,
   ),
@@ -201,7 +201,7 @@ export const TABLE = Object.freeze({
   'luanest.stream.errors': counter('{call}', 'Calls of consumers to Redis that failed', ...STREAM, DURING, ERROR),
   'luanest.stream.messages': gauge(
     '{message}',
-    'Messages of the group by state; due (wait for a consumer) and parked (wait for their key) also count as pending',
+    'Messages of the group by state. pending: taken, not finished; it includes due (may be taken again) and parked (an earlier message of the key is not finished)',
     ...STREAM,
     'luanest.stream.state',
   ),

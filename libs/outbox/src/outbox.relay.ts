@@ -150,7 +150,7 @@ export class Relay {
       const begin = async (query: SqlQuery): Promise<T> => {
         if (state === 'late')
           throw new SetupError(
-            'OutboxModule: The second connection of the option database came too late, so it is not used.',
+            'OutboxModule: `database` opened its second connection only after the time limit, so the relay does not use it. The relay tries again.',
           );
         state = 'begun';
         await this.table.limit(query);

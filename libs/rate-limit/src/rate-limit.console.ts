@@ -4,7 +4,7 @@ import type { NamedRule } from './rules/rule';
 /** State of a subject (the client or user that is counted) under a rule. Times are ms since 1970 by Redis' clock. */
 export interface SubjectLook {
   readonly rule: NamedRule;
-  /** Hits that count now. */
+  /** Hits that count against the limit at present. */
   readonly used: number;
   /** Hits that are still allowed now, 0 while the subject is blocked; undefined if the rule's `limit` is a function. */
   readonly remaining: number | undefined;

@@ -53,7 +53,7 @@ describe('with replicas', () => {
     await run.stop();
     expect(warned.mock.calls.filter(([text]) => String(text).startsWith('Payouts wait'))).toHaveLength(1);
     expect(logged.mock.calls.flat()).toContain(
-      'The replicas of Redis confirm payouts of red packets again, so the payouts that waited are paid.',
+      'The replicas of Redis confirm writes again, so the payouts of red packets that waited for them are being paid now.',
     );
   });
 

@@ -44,6 +44,6 @@ export interface JobsConsole {
   look(name: string, records: number): Promise<JobLook>;
   /** Returns the state of a job that any app has. @param tag the namespace and the name of the job, with `:` between them */
   lookAt(tag: string, records: number): Promise<JobLook>;
-  /** Returns the `tag` of a job of this app. */
+  /** Returns the `tag` of a job of this app, as `lookAt` takes it. */
   tagOf(name: string): string;
 }

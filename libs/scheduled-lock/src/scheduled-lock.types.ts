@@ -37,8 +37,8 @@ export type RunNowResult =
   | {
       readonly ran: true;
       /**
-       * `ran`. `lost`: during the run, the lease ended, or a shutdown stopped the run. `redis-error`: the job ran without a lock, because
-       * its claim failed and `onRedisError` is `run`.
+       * `ran`: the job ran under its lock. `lost`: during the run, the lease ended, or a shutdown stopped the run. `redis-error`: the job
+       * ran without a lock, because its claim failed and `onRedisError` is `run`.
        */
       readonly status: JobStatus;
       readonly value: unknown;

@@ -51,7 +51,7 @@ export interface AnyConsumerOptions extends WorkOptions {
   readonly batch?: { readonly size: number } | undefined;
 }
 
-/** Options of one consumer whose handler gets one message. */
+/** Options of one consumer whose handler gets one message per call, not a batch. */
 export interface StreamConsumerOptions<Message = unknown> extends AnyConsumerOptions {
   /** Stream: its name of 1 to 100 letters, digits, `.`, `_`, `:` or `-`, or the value that `defineStream` returned. */
   readonly stream: string | StreamDefinition<Message>;

@@ -29,7 +29,7 @@ export const schedule: Migration = {
       first.note(
         first.source,
         'must',
-        `No root module was found. Add to its imports: ${modules.map(({ call }) => call).join(', ')}`,
+        `No root module was found, so nothing was added. Add this to the imports of your root module: ${modules.map(({ call }) => call).join(', ')}`,
       );
     else if (root && modules.length > 0)
       root.file.note(

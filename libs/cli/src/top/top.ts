@@ -17,11 +17,11 @@ const PAPER = { rows: 60, columns: 120 };
 
 const HELP = `Usage: luanest top [--redis URL] [--cluster] [--prefix PREFIX] [--once]
 
-Shows what a Redis does, again each 2 s: the queues and streams of luanest, then rates, times and failures of each command.
-Each time it sends one INFO to each master, and seven commands for each partition of up to 200. q quits.
+Shows every 2 s what a Redis does: the queues and streams of luanest, then rates, times and failures of each command.
+Each time it sends one INFO to each master, and seven commands for each partition, for 200 partitions at most. q quits.
 
   --redis URL      redis://user:password@host:6379, or rediss:// with TLS. Default: the environment variable REDIS_URL
-  --cluster        the URL is a node of a Cluster: adds up all masters
+  --cluster        the URL is a node of a Cluster: shows the sum of all masters
   --prefix PREFIX  \`prefix\` of ScriptRegistryModule. Default: luanest
   --once           prints the rates of 2 s and ends; also if the output is not a terminal`;
 

@@ -138,7 +138,7 @@ const NOTES = {
   'once-search':
     'Search for a request key or an id to see its state. Redis keeps no list of them, so lists are read page by page.',
   'once-searched-in-part':
-    'Redis has many keys, so only a part of them was searched. To search all of them, enter {id} in the filter of the list.',
+    'Redis has many keys, so only a part of them was searched. To search all of them for {id}, open the list and enter {id} in its filter.',
   'payouts-open': 'Payouts of {activity} that are not paid yet: {openPayouts}.',
   'reward-capped':
     'The user has reached the cap of the rule {rule} for this period, so further items are not rewarded.',

@@ -47,9 +47,9 @@ export class Taker {
   /**
    * Takes up to `limit` tasks of a partition.
    *
-   * @param ended tasks of groups that have ended, each as its group, a line break and its id, so that other tasks of these groups may start
-   * @param lane number of the sequence of calls, for a worker that makes several of them in parallel. For each sequence, Redis remembers
-   *   the tasks of its last call, to return them again after a lost reply
+   * @param ended tasks of groups that have ended, each as its group, a line break and its id. Other tasks of the group may then begin
+   * @param lane a worker may make several calls in parallel, one in each lane. Redis remembers the tasks of the last call of each lane, and
+   *   returns them again if the reply was lost
    * @returns undefined if the call failed, or the worker has stopped
    */
   async take(

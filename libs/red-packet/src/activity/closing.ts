@@ -128,8 +128,8 @@ export class Closing {
     const { onClosed } = this.options;
     if (onClosed === undefined && unreportedOf(closed.readings) > 0) {
       const error = new InvalidOptionError(
-        `RedPacketModule: The refund of activity ${JSON.stringify(closed.closed.activityId)} was not reported yet, because this process ` +
-          'has no onClosed, but the process that created the activity has. Set onClosed in all processes. The report is tried again.',
+        `RedPacketModule: onClosed was not called yet for activity ${JSON.stringify(closed.closed.activityId)}. The process that created ` +
+          'the activity has set onClosed, but this process has not. Set onClosed in all processes. The call is tried again.',
       );
       // The error of a task handler appears in the log without its message, because a message may quote a payload. This message is safe, so
       // it is logged here.

@@ -82,7 +82,7 @@ export class DurableRows {
     }
     if (this.failed.size === 0)
       this.logger.log(
-        'The replicas of Redis confirm payouts of red packets again, so the payouts that waited are paid.',
+        'The replicas of Redis confirm writes again, so the payouts of red packets that waited for them are being paid now.',
       );
   }
 }

@@ -77,7 +77,7 @@ export class OutcomeLog {
       const cause =
         Math.abs(lateMs) > staleAfterMs
           ? `By the clock of this machine it fired ${Math.abs(lateMs)} ms ${lateMs > 0 ? 'late' : 'early'}, so check if this process was blocked`
-          : `By the clock of this machine it fired only ${Math.abs(lateMs)} ms away, so correct the clock of this machine or of Redis`;
+          : `By the clock of this machine it fired within ${Math.abs(lateMs)} ms of it, so correct the clock of this machine or of Redis`;
       this.logger.warn(
         `Job ${name}: the run scheduled at ${at(slot)} is skipped on this node (status stale), because it fired more than ` +
           `${staleAfterMs} ms away from that time by Redis' clock. ${cause}. Further stale runs are not logged until one is ` +

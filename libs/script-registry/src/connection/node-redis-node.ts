@@ -144,7 +144,7 @@ export class NodeRedisNode implements RedisNode {
   }
 
   sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown> {
-    // node-redis writes all commands of one turn of the event loop together, so these three commands are in one write.
+    // node-redis writes all commands of one turn of the event loop together: here TIME, the command and TIME, with nothing between them.
     return this.ready ? sendBetweenTimes(this, name, args, took) : this.send(name, args);
   }
 

@@ -16,7 +16,8 @@ const FEW = 2;
 
 /**
  * Calls are sent together in groups. If this many groups are in flight and Redis or this process is busy, a group that is not full waits
- * for the next reply, so that more calls can join it. With a smaller number, small groups would wait for the round trips of others.
+ * for the next reply, so that more calls can join it. A smaller number would
+ * delay calls although few groups are in flight.
  * See DECISIONS.md: group-leaves-at-once-when-idle
  */
 const CROWDED_GROUPS_IN_FLIGHT = 4;

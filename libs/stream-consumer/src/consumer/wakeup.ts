@@ -14,8 +14,8 @@ export class Wakeup {
   /** Time at which the reader asks Redis for messages again, by `time.monotonicMs()`; 0 means at once. */
   at = 0;
   /**
-   * True if the partition was in use since the last check, when `Maintenance` set the property to false: a publisher has woken the reader,
-   * or Redis has returned messages.
+   * True if the partition was in use since the last check: a publisher has woken the reader, Redis has returned messages, or a process has
+   * died. `Maintenance` sets it to false at each check.
    */
   used = false;
   /**

@@ -198,7 +198,11 @@ class RedlockProject {
     const [first] = files;
     if (!addToRoot(this.project, modules)) {
       const calls = modules.map(({ call }) => call).join(', ');
-      first?.note(first.source, 'must', `No root module was found. Add to its imports: ${calls}`);
+      first?.note(
+        first.source,
+        'must',
+        `No root module was found, so nothing was added. Add this to the imports of your root module: ${calls}`,
+      );
     } else if (root && modules.length > 0)
       root.file.note(root.type, 'check', 'Modules were added. Set `url` to your Redis');
   }
