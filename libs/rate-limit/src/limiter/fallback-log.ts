@@ -18,7 +18,8 @@ const EFFECTS: Readonly<Record<RedisErrorPolicy, string>> = {
 /** Logs when this process begins to decide rate limits without Redis, and when Redis decides them again. */
 export class FallbackLog {
   private readonly logger = new Logger('RateLimit');
-  private failures = 0;
+  /** Failures since Redis last worked. If there are none, callers need not call `succeeded`. */
+  failures = 0;
   private active = false;
   private lastFailureMs = 0;
 

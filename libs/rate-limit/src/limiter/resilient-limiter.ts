@@ -225,7 +225,7 @@ export class ResilientLimiter {
     return this.limiter.consume(checks, charge, budget).then(
       (verdicts) => {
         this.breaker.succeeded();
-        this.log.succeeded();
+        if (this.log.failures > 0) this.log.succeeded();
         const decision = new Decision('redis', verdicts, charge);
         if (!decision.allowed) {
           for (const verdict of verdicts) if (refuses(verdict)) this.cache.add(verdict, calledAtMs);
