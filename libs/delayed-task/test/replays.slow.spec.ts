@@ -1,6 +1,6 @@
 import { REPLAYS, type Replays } from '../../../test/support/replays';
 import { eventually } from '../../../test/support/wait';
-import { countTasks, delayedTaskScripts } from '../src/delayed-task.scripts';
+import { countTasks, delayedTaskScripts, explainTask, lookAtPartition } from '../src/delayed-task.scripts';
 import {
   acknowledgeTasks,
   broadcastEvents,
@@ -311,6 +311,23 @@ describe.each(REPLAYS)('%s', (_how, start) => {
       expect(got).toContain('last');
     });
     expect(got.filter((id) => id === 'first')).toEqual(['first']);
+  });
+
+  it('of the scripts that read for the console: what is there', async () => {
+    await direct.tasks.schedule('t', null, { id: 'a', delayMs: HOUR });
+    const { due, leased, dead, waits, starts, pauses, heads, tasks, lines, places, rates, runs } = keys;
+    const look = () =>
+      lossy.registry.run(lookAtPartition, {
+        keys: { due, leased, dead, waits, starts, pauses },
+        args: { most: 0, windowMs: 0 },
+      });
+    expect(await cutting(look)).toMatchObject({ waiting: 1, overdue: 0, running: 0, dead: 0 });
+    const explain = () =>
+      lossy.registry.run(explainTask, {
+        keys: { due, heads, tasks, lines, pauses, places, rates, runs },
+        args: { id: 'a' },
+      });
+    expect(await cutting(explain)).toMatchObject({ ahead: 0 });
   });
 
   it('is tested for every script', () => {

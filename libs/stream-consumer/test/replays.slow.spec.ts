@@ -1,4 +1,5 @@
 import { streamConsumerScripts } from '../src/stream-consumer.scripts';
+import { findMessage, listConsumers, readConfig } from '../src/streams/streams.scripts';
 import type { TakeAnswer } from '../src/consumer/consumer.scripts';
 import { REPLAYS, type Replays } from '../../../test/support/replays';
 import { openBench, type Bench } from './support';
@@ -207,6 +208,23 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await cutting(() => far.dead())).toEqual(expect.arrayContaining([entries[0]?.id, '0', 'broken']));
     const foreign = hands(false, true);
     expect(await cutting(() => foreign.far.dead())).toEqual(expect.arrayContaining([entries[0]?.id, 'broken']));
+  });
+
+  it('of the scripts that read for the console: what is there', async () => {
+    const { near } = hands();
+    const [id = ''] = await near.publish(1);
+    await near.open();
+    await near.take('one', 't', 1);
+    const { registry } = lossy;
+    const { stream, sessions, due, tries, dead, woken } = near.keys;
+    const config = registry.keySpace('stream-consumer').tag('s').key('config');
+    expect(await cutting(() => registry.run(readConfig, { keys: { config }, args: {} }))).toMatchObject({ paused: [] });
+    const list = () =>
+      registry.run(listConsumers, { keys: { stream, sessions, woken }, args: { group: 'g', count: 10 } });
+    expect((await cutting(list)).consumers).toMatchObject([{ name: 'one', pending: 1 }]);
+    const find = () =>
+      registry.run(findMessage, { keys: { stream, sessions, due, tries, dead }, args: { group: 'g', id, most: 10 } });
+    expect(await cutting(find)).toMatchObject({ state: 'held', consumer: 'one', deliveries: 1 });
   });
 
   it('of every script', () => {

@@ -21,7 +21,7 @@ const load = (name: string): unknown => require(name);
 
 describeResending('the example for Jest', () => {
   // Its tests become tests of this file.
-  runSnippet(snippets, join(ROOT, 'docs/reports.spec.ts'), asItIs, load);
+  runSnippet(snippets, join(ROOT, 'docs/testing-servers/reports.spec.ts'), asItIs, load);
 });
 
 it('the example for node:test passes', () => {
@@ -45,7 +45,7 @@ it('the proxies of a Cluster are on the way of each command', async () => {
     readonly throughProxies: (
       nodes: readonly Address[],
     ) => Promise<{ proxies: FaultProxy[]; connection: { nodes: Address[]; natMap: Record<string, Address> } }>;
-  }>(snippets, join(ROOT, 'docs/cluster-proxies.ts'), asItIs, load);
+  }>(snippets, join(ROOT, 'docs/testing-servers/cluster-proxies.ts'), asItIs, load);
   const { proxies, connection } = await throughProxies(sharedClusterNodes());
   const { nodes, ...options } = connection;
   const client = new Cluster(nodes, { ...options, redisOptions: { maxRetriesPerRequest: 0 } });
