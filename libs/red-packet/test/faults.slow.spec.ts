@@ -161,7 +161,9 @@ describe('a grab that cannot be finished changes nothing', () => {
     await refuses({ code: 'SCRIPT_FAILED', redisCode: 'NOTALLOWED' }, limited);
     const booting = limited.packets.onModuleInit();
     await expect(booting).rejects.toThrow(expect.objectContaining({ code: 'MISSING_PERMISSION' }) as Error);
-    await expect(booting).rejects.toThrow(new RegExp(`may not run ${name.toUpperCase()} on keys such as .* \\+${name}\\.$`));
+    await expect(booting).rejects.toThrow(
+      new RegExp(`may not run ${name.toUpperCase()} on keys such as .* \\+${name}\\.$`),
+    );
     await bench.raw.acl('SETUSER', `no-${name}`, `+${name}`);
     await expect(limited.packets.onModuleInit()).resolves.toBeUndefined();
     expect(await limited.packets.grab(ACTIVITY, 'second')).toMatchObject({ status: 'won' });

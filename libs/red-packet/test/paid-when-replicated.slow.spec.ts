@@ -51,7 +51,9 @@ describe('with replicas', () => {
     expect(attempts).toEqual([1, 1, 1, 1, 1]);
     expect(ledger.cents).toBe(500);
     await run.stop();
-    expect(warned.mock.calls.filter(([text]) => String(text).startsWith('Payouts of red packets wait'))).toHaveLength(1);
+    expect(warned.mock.calls.filter(([text]) => String(text).startsWith('Payouts of red packets wait'))).toHaveLength(
+      1,
+    );
     expect(logged.mock.calls.flat()).toContain(
       'The replicas of Redis confirm writes again, so the payouts of red packets that waited for them are being paid now.',
     );
