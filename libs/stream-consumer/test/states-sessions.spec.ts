@@ -139,6 +139,14 @@ describe('each script of a session, in a state and at a time of which all is kno
     ]);
   });
 
+  it('retry: keeps the numbers of its delivery if Redis has lost them', async () => {
+    setUp();
+    states.put('HDEL', 'tries', '2-1');
+    expect((await states.after(retry({ attempt: 3, counted: 0, returned: 4 })))[1].tries).toContain(
+      '2-1=2.5 44 problem,',
+    );
+  });
+
   it('retry: an attempt that does not count is put back once', async () => {
     setUp();
     states.put('HSET', 'tries', '2-1', `1.10 5 problem`);
@@ -171,7 +179,6 @@ describe('each script of a session, in a state and at a time of which all is kno
   });
 
   it.each([
-    ['of another attempt', { attempt: 3 }],
     ['of an earlier attempt', { attempt: 1 }],
     ['that is not pending', { id: '9-9' }],
     ['that another session has', { id: '1-1' }],

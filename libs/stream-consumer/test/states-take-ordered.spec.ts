@@ -15,8 +15,8 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
     const [reply, keys] = await after(take({ session: 'another', token: 't2' }));
     expect(reply).toBe('taken false -1 900 | 3-1 p3-1 b op 1 1800000000000');
     expect(keys).toMatchObject({ heads: 'a=1-1, b=3-1', unsettled: '1-1, 2-1, 3-1' });
-    // It is the head of its key no longer when the first one is finished, or was deleted.
-    states.put('SREM', 'unsettled', '1-1');
+    // A head that was deleted blocks nothing.
+    states.put('XDEL', 'stream', '1-1');
     states.run('XACK', '@stream', 'g', '2-1');
     withKey('4-1', 'a');
     expect((await after(take({ session: 'another', token: 't3' })))[0]).toBe(

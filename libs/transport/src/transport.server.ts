@@ -220,6 +220,8 @@ export class StreamServer
       );
     }
     const replies = new Replies(this.registry, message.payload);
+    // The lease of this process has ended, so another process may settle the request.
+    if (message.signal.aborted) return replies.fail(message.signal.reason);
     const late = new AbortController();
     const timer = time.setTimer(
       () =>

@@ -62,7 +62,8 @@ local function repair_key(key, pending)
   local consumer, head = parking_name(key), redis.call('HGET', KEYS[4], key)
   if pending == 0 then return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer) end
   -- An unfinished head that is not pending is added again below.
-  local is_open = head and (is_pending(head) or redis.call('SISMEMBER', KEYS[6], head) == 1)
+  local is_open = head and (is_pending(head)
+    or redis.call('SISMEMBER', KEYS[6], head) == 1 and redis.call('XRANGE', KEYS[1], head, head)[1])
   local first = not is_open and redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, consumer)[1]
   if not first then return end
   repaired = repaired + 1

@@ -34,9 +34,9 @@ local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if failed(held) then return is_gone(held) and { 1 } or held end
 -- Only the holder itself gives its entries back while its lease lasts. So if another consumer has the entry, this call has run before.
 if not held[1] or held[1][2] ~= ARGV[2] then return { 1 } end
--- Each time an entry is given back, one of the two numbers rises. So if one differs, this call has run before, and the caller has taken the
--- entry again.
-if attempts ~= ARGV[4] - 1 or returned ~= tonumber(ARGV[5]) then return { 1 } end
+-- Each retry raises one of the two numbers. So if one is higher, this call has run before, and the caller has taken the entry again. If one
+-- is lower, Redis has lost `tries`.
+if attempts > ARGV[4] - 1 or returned > tonumber(ARGV[5]) then return { 1 } end
 redis.call('SCARD', KEYS[6])
 if not redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')[1] then
   -- The entry was deleted from the stream. XCLAIM has then removed it from the list of pending entries.
@@ -44,7 +44,7 @@ if not redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')[1] 
   redis.call('SREM', KEYS[6], ARGV[3])
   return { 1 }
 end
-redis.call('HSET', KEYS[4], ARGV[3], format_tries(attempts + ARGV[6], returned + 1 - ARGV[6], ARGV[7], ARGV[9]))
+redis.call('HSET', KEYS[4], ARGV[3], format_tries(ARGV[4] - 1 + ARGV[6], ARGV[5] + 1 - ARGV[6], ARGV[7], ARGV[9]))
 redis.call('ZADD', KEYS[3], now_ms + ARGV[8], ARGV[3])
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then

@@ -35,9 +35,10 @@ later call of this process has returned entries, a replay changes nothing and re
 -- @include ids
 -- @include own-fields or foreign-fields
 -- Returns true if the head of a key is unfinished. An unfinished head that is not pending was removed by another client, for example by
--- XGROUP DELCONSUMER: its handler may still run, and the script repair will add it again.
+-- XGROUP DELCONSUMER: its handler may still run, and the script repair will add it again, unless the stream no longer has it.
 local function is_open(head)
-  return #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 or redis.call('SISMEMBER', KEYS[7], head) == 1
+  if #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return true end
+  return redis.call('SISMEMBER', KEYS[7], head) == 1 and redis.call('XRANGE', KEYS[1], head, head)[1] ~= nil
 end
 
 -- Returns true if an entry is the head of its key (the only entry of the key that may be handled now), or becomes the head. If older

@@ -60,7 +60,10 @@ local function forget_missing(due, entries)
   local found = {}
   for _, entry in ipairs(entries) do found[entry[1]] = true end
   for _, id in ipairs(due) do
-    if not found[id] and not redis.call('XRANGE', KEYS[1], id, id)[1] then redis.call('HDEL', KEYS[5], id) end
+    if not found[id] and not redis.call('XRANGE', KEYS[1], id, id)[1] then
+      redis.call('HDEL', KEYS[5], id)
+      redis.call('SREM', KEYS[7], id)
+    end
   end
 end
 
