@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { KeySpace, type ScriptRegistry } from 'luanest/script-registry';
-import { Partitions } from '../libs/delayed-task/src/queue/partitions';
+import { Partitions } from '../libs/delayed-task/src/queue/task-codec';
 import { OnceStore } from '../libs/once/src/once.store';
 import { idOf } from '../libs/once/src/idempotency/request-identity';
 import { memoryId } from '../libs/rate-limit/src/limiter/decision';

@@ -66,7 +66,7 @@ export class DelayedTaskQueue {
   schedule(task: string | TaskDefinition, payload?: unknown, options: ScheduleOptions = {}): Promise<ScheduleResult> {
     let parts: QueueParts;
     try {
-      parts = this.route(queueOf(task, checkScheduling(options)));
+      parts = this.partsOf(queueOf(task, checkScheduling(options)));
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
@@ -141,7 +141,7 @@ export class DelayedTaskQueue {
    *   ScriptRegistry.run()
    */
   async get<Payload = unknown>(id: string, task?: TaskDefinition<Payload>): Promise<TaskView<Payload> | undefined> {
-    return this.route(task?.queue).tasks.get(id, task) as Promise<TaskView<Payload> | undefined>;
+    return this.partsOf(task?.queue).tasks.get(id, task) as Promise<TaskView<Payload> | undefined>;
   }
 
   /**
@@ -361,18 +361,18 @@ export class DelayedTaskQueue {
   handle(name: string, handler: TaskHandler): void;
   handle(task: string | TaskDefinition, handler: TaskHandler): void {
     const definition = definitionOf(task);
-    this.route(definition.queue).handle(definition, handler);
+    this.partsOf(definition.queue).handle(definition, handler);
   }
 
-  /**
-   * Returns the objects of this queue.
-   *
-   * @param queue name of a queue that a task or its definition gives
-   * @throws InvalidInputError if this is the name of another queue
-   */
-  protected route(queue: string | undefined): QueueParts {
+  /** Returns the objects of the queue that a task or its definition names; of this queue if they name none. */
+  protected partsOf(queue: string | undefined): QueueParts {
+    return queue === undefined ? this.parts : this.route(queue);
+  }
+
+  /** @throws InvalidInputError if the queue is not found, or if this object is another queue */
+  protected route(queue: string): QueueParts {
     const { namespace } = this.parts.options;
-    if (queue === undefined || queue === namespace) return this.parts;
+    if (queue === namespace) return this.parts;
     throw taskInput.error(
       `The task belongs to queue ${shown(queue)}, but this object is queue ${shown(namespace)}. Call DelayedTaskService.queue(${shown(queue)}).`,
     );
@@ -382,7 +382,7 @@ export class DelayedTaskQueue {
     taskInput.list('tasks', tasks, 'an array of tasks');
     let first: QueueParts | undefined;
     for (const task of tasks as readonly (Partial<NewTask> & { readonly task?: unknown })[]) {
-      const parts = this.route(queueOf(task?.task, task ?? {}));
+      const parts = this.partsOf(queueOf(task?.task, task ?? {}));
       first ??= parts;
       if (parts === first) continue;
       const names = [first, parts].map(({ options }) => shown(options.namespace));

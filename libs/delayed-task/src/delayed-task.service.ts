@@ -97,7 +97,7 @@ export class DelayedTaskService
   [OUTBOX](): TaskOutbox {
     return {
       prepare: (task, payload, options) =>
-        this.route(queueOf(task, checkScheduling(options))).tasks.prepare(task, payload, options),
+        this.partsOf(queueOf(task, checkScheduling(options))).tasks.prepare(task, payload, options),
       has: (queue) => this.queues.has(queue),
     };
   }
@@ -107,8 +107,8 @@ export class DelayedTaskService
     return [...this.queues.values()].map(({ parts, queue }) => new QueueConsole(parts, queue));
   }
 
-  protected override route(queue: string | undefined): QueueParts {
-    return queue === undefined ? this.parts : this.of(queue).parts;
+  protected override route(queue: string): QueueParts {
+    return this.of(queue).parts;
   }
 
   private get allParts(): QueueParts[] {

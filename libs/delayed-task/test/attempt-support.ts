@@ -1,5 +1,5 @@
 import { KeySpace } from 'luanest/script-registry';
-import { Partitions } from '../src/queue/partitions';
+import { Partitions } from '../src/queue/task-codec';
 import { Calls } from '../../worker/src';
 import { events } from '../src/delayed-task.events';
 import { type Step, TaskAttempt } from '../src/worker/settlements';

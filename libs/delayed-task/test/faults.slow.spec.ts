@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { eventually, sleep } from '../../../test/support/wait';
-import type { Partition } from '../src/queue/partitions';
+import type { Partition } from '../src/queue/task-codec';
 import { inventory, listen, openBench, quiet, type Bench } from './support';
 
 const HOUR = 3_600_000;

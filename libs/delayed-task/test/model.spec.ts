@@ -7,7 +7,7 @@ import {
   sweepTasks,
   takeTasks,
 } from '../src/worker/worker.scripts';
-import type { Partition } from '../src/queue/partitions';
+import type { Partition } from '../src/queue/task-codec';
 import { command, IDS, MAX_ATTEMPTS, Model, play, type Command, type Task } from './model';
 import { inventory, openBench, servers, takeCall, type Bench } from './support';
 import { size } from '../../../test/support/size';

@@ -1,6 +1,6 @@
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
-import { Partitions } from '../src/queue/partitions';
+import { Partitions } from '../src/queue/task-codec';
 import { openBench, servers, type Bench } from './support';
 import { few } from '../../../test/support/few';
 

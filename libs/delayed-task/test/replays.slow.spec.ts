@@ -14,7 +14,7 @@ import {
   sweepTasks,
   takeTasks,
 } from '../src/worker/worker.scripts';
-import type { Partition } from '../src/queue/partitions';
+import type { Partition } from '../src/queue/task-codec';
 import { inventory, openBench, takeCall, type Bench } from './support';
 
 const HOUR = 3_600_000;

@@ -9,7 +9,7 @@ import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/delayed-task.options';
 import { delayedTaskScripts } from '../src/delayed-task.scripts';
-import { Partitions, type Partition } from '../src/queue/partitions';
+import { Partitions, type Partition } from '../src/queue/task-codec';
 
 export { quiet } from '../../script-registry/test/support';
 

@@ -5,7 +5,7 @@ import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { NO_PERMISSION } from '../../../test/support/client-kind';
 import { delayedTaskScripts } from '../src/delayed-task.scripts';
 import { broadcastEvents, takeTasks } from '../src/worker/worker.scripts';
-import type { Partition } from '../src/queue/partitions';
+import type { Partition } from '../src/queue/task-codec';
 import { openBench, quiet, redisNow, takeCall, type Bench } from './support';
 
 const HOUR = 3_600_000;

@@ -36,7 +36,7 @@ export {
   type RetryLaterOptions,
 } from './handler-outcome';
 export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Method, type Wrapper } from './handlers';
-export { evenTags, slotOf, spread } from './hash';
+export { evenTags, slotOf, spread, UniqueIds } from './ids';
 export { CONSOLE, INSPECT, OUTBOX, REGISTRY } from './inspect';
 export { idleChecksOf, type IdleCheck } from './idle-checks';
 export { sendJsonAs } from './json-type';
@@ -70,5 +70,4 @@ export {
 } from './shutdown';
 export { afterEffect, Steps } from './steps';
 export { measuredMs, nextTurn, replaceTime, time, type Timer, type TimeSource } from './time';
-export { UniqueIds } from './unique-ids';
 export { endsWithin, pause, reachedWithin } from './waits';

@@ -1,7 +1,7 @@
 import { defineScript, int, list, str, type ScriptDefinition } from 'luanest/script-registry';
 import { Call } from '../src/pipe/call';
 import { ScriptCodec } from '../src/pipe/script-codec';
-import { checkSameSlot } from '../src/pipe/slots';
+import { checkSameSlot } from '../src/pipe/script-codec';
 import { columns, sumAll } from './support';
 
 function encoded(definition: ScriptDefinition, keys: object, args: object): { words: unknown[]; chars: number } {

@@ -25,7 +25,6 @@ import type {
   TaskDefinition,
   TaskView,
 } from '../delayed-task.types';
-import { type Partition, Partitions } from './partitions';
 import {
   readProgress,
   readResult,
@@ -40,6 +39,8 @@ import {
   taskInput,
   definitionOf,
   groupDueMs,
+  type Partition,
+  Partitions,
 } from './task-codec';
 import { MAX_TIMER_MS, pause, shown, Steps, time, UniqueIds } from '../../../internal/src';
 

@@ -5,7 +5,6 @@ import { events, type DelayedTaskEvents } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { TaskContext, TaskHandler } from '../delayed-task.types';
 import type { Broadcaster } from '../queue/broadcast';
-import type { Partition } from '../queue/partitions';
 import { MAX_CHUNK } from '../delayed-task.scripts';
 import {
   acknowledgeTasks,
@@ -18,7 +17,7 @@ import {
   storeProgress,
 } from './worker.scripts';
 import { nextSlot } from '../queue/slots';
-import { encodeJson, encodeNote, scheduleIdOf, slotId, type TaskRecord } from '../queue/task-codec';
+import { encodeJson, encodeNote, scheduleIdOf, slotId, type Partition, type TaskRecord } from '../queue/task-codec';
 import { named, type TaskLog } from './task-log';
 
 /** The handler for tasks of one name, with the longest time that it may run. */

@@ -1,9 +1,9 @@
 import { type IdleCheck, idleChecksOf, time, type Timer } from '../../../internal/src';
 import type { Calls } from '../../../worker/src';
 import { events } from '../delayed-task.events';
-import type { Partition } from '../queue/partitions';
+import type { Partition } from '../queue/task-codec';
 import type { TaskQueue } from '../queue/task-queue';
-import type { Pausing } from './pausing';
+import type { Pausing } from './partition-loop';
 import type { Step } from './settlements';
 import { sweepTasks } from './worker.scripts';
 
