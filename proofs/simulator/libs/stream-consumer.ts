@@ -344,10 +344,23 @@ class StreamModel implements Model<Operation> {
     const pairs = known.flatMap((message) => this.options.groups.map((group) => ({ message, group })));
     return pairs.filter(({ message, group }) => {
       if (this.mayMiss(message, group)) return false;
-      // A handler that returns soon after its timeout has handled the message.
-      const { returned = 0, dead = 0, doneIds } = message.deliveries.get(group) ?? {};
-      return returned + dead + (doneIds?.size ?? 0) === 0 && !this.isDeadLetter(message, group);
+      const { returned = 0, returnedLate = 0, dead = 0, doneIds } = message.deliveries.get(group) ?? {};
+      if (returned + dead + (doneIds?.size ?? 0) > 0 || this.isDeadLetter(message, group)) return false;
+      // A handler that returns after its signal has fired may have handled the message. Then Redis does not have it as pending any more.
+      return returnedLate === 0 || this.isPending(message, group);
     });
+  }
+
+  /** True if a consumer of the group has the message. */
+  private isPending(message: Message, group: string): boolean {
+    const { memory } = this.world.redis;
+    const ids = [...this.of(message, group).ids].map((id) => id.slice(id.indexOf(':') + 1));
+    const keys = (memory.run('KEYS', ['*:stream']) as string[]).filter((key) =>
+      (memory.run('XINFO', ['GROUPS', key]) as unknown[][]).some((words) => words.includes(group)),
+    );
+    return keys.some((key) =>
+      ids.some((id) => (memory.run('XPENDING', [key, group, id, id, 1]) as unknown[]).length > 0),
+    );
   }
 
   /** True if Redis has the message as a dead letter. A process that lost its session does not report those that it has made. */

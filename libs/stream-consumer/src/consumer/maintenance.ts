@@ -95,7 +95,9 @@ export class Maintenance {
     this.consumer.openPartitions().catch((error: unknown) => this.failed(error));
   }
 
+  /** Reports a failed check. The end of the app fails a check in flight, which nobody needs to know. */
   private failed(error: unknown): void {
+    if (this.stopped) return;
     const { stream, group } = this.consumer;
     events.callFailed.publish(() => ({ stream, group, during: 'watch', error }));
   }
