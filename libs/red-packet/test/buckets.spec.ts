@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { GrabResult } from 'luanest/red-packet';
+import { ActivityConflictError, type GrabResult } from 'luanest/red-packet';
 import { size } from '../../../test/support/size';
 import { eventually } from '../../../test/support/wait';
 import { slotOf } from '../../internal/src';
@@ -229,6 +229,16 @@ describe.each(servers)('buckets on %s', (name, connect) => {
       expect((await bench.packets.grab('again', 'u')).status).toBe('already-won');
       expect(await other.packets.status('again')).toMatchObject({ buckets, grantedPackets: 1 });
     }
+  });
+
+  it('refuses an id of whose activity Redis has lost the root', async () => {
+    const [bench] = benches;
+    const activity = { ...figures('rootless', 8, 997), buckets: 4 };
+    await bench.packets.create(activity);
+    for (const key of Object.values(ownKeys(bench.keysOf('rootless')))) await bench.raw.del(key);
+    // The packets would be split again, and the buckets that are left have their shares of the first split.
+    await expect(bench.packets.create(activity)).rejects.toThrow(ActivityConflictError);
+    expect(await bench.packets.status('rootless')).not.toMatchObject({ state: 'open' });
   });
 
   it('keeps apart activities whose ids look like the keys of buckets', async () => {

@@ -71,7 +71,13 @@ export class Creation {
       if (!single) {
         for (const { bucket, totalCents: cents, entries } of shares) {
           const share = { bucket, totalCents: cents, packets: entries.length, expiresAtMs: begun.expiresAtMs };
-          await this.begin(activity, keysOf(layout, bucket), { fingerprint, seed: begun.seed, ...share });
+          const { seed: found } = await this.begin(activity, keysOf(layout, bucket), {
+            fingerprint,
+            seed: begun.seed,
+            ...share,
+          });
+          // Redis has lost the root of an earlier call, whose split gave this bucket other packets. The shares of two splits do not add up.
+          if (found !== begun.seed) throw lostParameters(activityId);
         }
       }
       await Promise.all(shares.map(({ bucket, entries }) => this.fill(keysOf(layout, bucket), entries)));
@@ -121,10 +127,7 @@ export class Creation {
       );
     }
     if (begun.status === 'orphaned') {
-      throw new ActivityConflictError(
-        `${name} was created before, and Redis has lost a part of its data (its parameters). It was not changed. ` +
-          'Choose another id. If Redis evicts keys, set maxmemory-policy to noeviction.',
-      );
+      throw lostParameters(activityId);
     }
     if (begun.status === 'over') {
       refuse('endsAtMs', begun.endsAtMs, "a time after startsAtMs and in the future by Redis' clock");
@@ -164,6 +167,13 @@ export class Creation {
     }
     return opened === 'opened';
   }
+}
+
+function lostParameters(activityId: string): ActivityConflictError {
+  return new ActivityConflictError(
+    `Activity ${JSON.stringify(activityId)} was created before, and Redis has lost a part of its data (its parameters). It was not ` +
+      'opened. Choose another id. If Redis evicts keys, set maxmemory-policy to noeviction.',
+  );
 }
 
 /** Returns a hash of the parameters, by which a repeated `create` call is compared with the first one. */
