@@ -278,7 +278,9 @@ class TaskModel implements Model<Operation> {
     world.note(member.name, () => `attempt ${attempt} of task ${task.n} (${id}) begins`);
     world.expect(attempt <= attempts, () => `task ${task.n} has attempt ${attempt} of ${attempts}`);
     const earlyMs = Math.max(runAtMs, task.dueMs ?? 0) - world.redis.nowMs;
-    world.expect(earlyMs <= 0 || this.clockWasSet, () => `task ${task.n} runs ${earlyMs} ms early`);
+    // What is left of an older task with the same id, of which Redis has lost a part, may make this one due.
+    const hasRemains = this.tasks.some((other) => other.id === id && other.excused);
+    world.expect(earlyMs <= 0 || this.clockWasSet || hasRemains, () => `task ${task.n} runs ${earlyMs} ms early`);
     const { doneUs, cancelledUs } = task;
     const isExcused = task.excused || isAborted();
     // "If a reply is lost, the call is repeated, and Redis returns the same tasks."

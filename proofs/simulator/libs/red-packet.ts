@@ -35,6 +35,8 @@ interface Book {
   readonly paid: Map<string, { readonly userId: string; readonly amountCents: number }>;
   /** The last sum of refunds that `onClosed` got. */
   refundedCents: number;
+  /** How many calls refused to create it, because its id was used. */
+  conflicts: number;
   status: Packets.ActivityStatus | undefined;
   audit: Packets.AuditResult | undefined;
 }
@@ -49,8 +51,14 @@ class PacketModel implements Model<Operation> {
     private readonly options: Settings,
   ) {
     for (let index = 1; index <= options.activities; index++) {
-      const book = { won: new Map(), paid: new Map(), refundedCents: 0, status: undefined, audit: undefined };
-      this.books.set(`a${index}`, book);
+      this.books.set(`a${index}`, {
+        won: new Map(),
+        paid: new Map(),
+        refundedCents: 0,
+        conflicts: 0,
+        status: undefined,
+        audit: undefined,
+      });
     }
   }
 
@@ -124,9 +132,14 @@ class PacketModel implements Model<Operation> {
 
   settled(): void {
     const { world } = this;
-    for (const [activity, { won, paid, refundedCents, status, audit }] of this.books) {
+    for (const [activity, { won, paid, refundedCents, status, audit, conflicts }] of this.books) {
       // No process was up for long enough to create it.
       if (status === undefined) continue;
+      // "Its parameters are lost": it was refused before it was open, so nobody has won.
+      if (conflicts > 0 && status.state === 'draft') {
+        world.expect(won.size + paid.size === 0, () => `${activity} has winners, but it was never opened`);
+        continue;
+      }
       world.expect(audit?.ok === true, () => `the audit of ${activity} says: ${audit?.problems.join(' ')}`);
       for (const [user, { packetId }] of won) {
         const payment = paid.get(packetId);
@@ -176,6 +189,11 @@ class PacketModel implements Model<Operation> {
       const result = await service.create(activity).catch(codeOf);
       // Its end may have passed before it was created.
       if (typeof result !== 'string' || result === 'INVALID_INPUT' || result === 'CLOSED') return;
+      if (result === 'ACTIVITY_CONFLICT') {
+        const { world } = this;
+        world.expect(world.had.has('failover'), () => `${activityId} has lost its parameters, without a failover`);
+        return void (this.books.get(activityId) as Book).conflicts++;
+      }
       await member.sleep(200);
     }
   }
