@@ -54,7 +54,7 @@ export class ConsoleApiGuard extends AccessGuard {
     const from = headers['sec-fetch-site'];
     if (from === undefined || from === 'same-origin' || from === 'none') return true;
     throw new ForbiddenException(
-      'The console refused the request, because another site has sent it. Only the page of the console may read.',
+      'The console refused the request, because another site has sent it. Only the page of the console may call its API.',
     );
   }
 }

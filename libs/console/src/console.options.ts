@@ -77,10 +77,10 @@ export function resolveOptions(options: ConsoleModuleOptions): ResolvedConsoleMo
   checks.options('', options, KNOWN);
   const guards = guardsOf(options.guard);
   const readOnly = checks.flag('readOnly', options.readOnly ?? true);
-  const actor = checks.optionalFn('actor', options.actor, 'that returns { name, role } of a request');
+  const actor = checks.optionalFn('actor', options.actor, 'that returns { name, role } of the user of a request');
   if (!readOnly && actor === undefined) {
     throw checks.error(
-      'readOnly is false, and there is no option actor, so nobody could run an action. Set actor to a function that returns the name and the role of a request.',
+      'readOnly is false, and there is no option actor, so nobody could run an action. Set actor to a function that returns the name and the role of the user who sent a request.',
     );
   }
   return Object.freeze({

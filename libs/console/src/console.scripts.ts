@@ -21,7 +21,7 @@ export const endAction = defineScript({
 
 /** An entry of the log of actions, as Redis stores it. */
 export interface StoredAction {
-  /** Time of the entry, us since 1970. */
+  /** Time of the entry, microseconds since 1970. */
   readonly atUs: string;
   readonly begin: string;
   /** Result of the action as JSON; '' if the result was not written yet. */

@@ -26,7 +26,7 @@ export const HISTORY = Symbol('luanest:console-history');
 
 /** Reads how many events happened in past minutes, such as tasks that were done. */
 export interface History {
-  /** Returns the numbers of the last `minutes` minutes. The current minute is one of them. */
+  /** Returns the counts of the last `minutes` minutes. The current minute is one of them. */
   read(minutes: number): Promise<readonly unknown[]>;
 }
 

@@ -90,7 +90,7 @@ export interface Section {
   readonly name: string; // first part of all addresses in the section, such as 'queues'
   readonly lists: readonly { name: string; filters: readonly string[] }[];
   readonly actions: readonly Action[];
-  summary(): Promise<Summary>; // must not send more commands to Redis when there is more data
+  summary(): Promise<Summary>; // the number of commands to Redis must not grow with the data
   list(address: Address, query: ListQuery): Promise<Listing>;
   show(address: Address): Promise<Story | undefined>;
   find(id: string): Promise<readonly Match[]>;

@@ -66,9 +66,12 @@ export interface DelayedTaskEvents {
    */
   readonly queueRepaired: {
     readonly namespace: string;
-    /** Number of repaired tasks: Redis had their data, but they were in none of the lists by state. */
+    /**
+     * Number of repairs. A repaired task had its data in Redis, but was in none of the sorted sets of waiting, running and dead-lettered tasks. A
+     * repaired group had lost its next task, so none of its tasks could start.
+     */
     readonly restored: number;
-    /** Number of attempts that were deleted because Redis had no task for them any more. */
+    /** Number of tasks of which Redis had only the data of their attempts. This data was deleted. */
     readonly dropped: number;
   };
 }

@@ -10,7 +10,7 @@ import { Handlers } from './worker/worker';
 
 /** Settings of DelayedTaskModule that Nest needs before it knows the options. With `forRootAsync`, write them next to the factory. */
 export interface DelayedTaskModuleExtras {
-  /** True: every module of the app can inject DelayedTaskService without importing DelayedTaskModule. Default true. */
+  /** If true, every module of the app can inject DelayedTaskService without importing DelayedTaskModule. Default true. */
   readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry that runs the Lua scripts of this module. Default: the ScriptRegistry without a name. */
   readonly registry?: string;

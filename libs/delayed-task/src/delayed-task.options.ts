@@ -60,7 +60,7 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
   readonly queues?: Readonly<Record<string, OptionsOfQueue>>;
 }
 
-/** Options of a further queue. */
+/** Options of one queue in the option `queues`. */
 type OptionsOfQueue = Pick<
   DelayedTaskModuleOptions,
   'concurrency' | 'partitions' | 'startLimit' | 'groupLimits' | 'work' | 'broadcastEvents'
@@ -206,7 +206,7 @@ function checkPartitions(where: Checks, partitions: unknown): number {
   return where.integer('partitions', partitions, 1, 256);
 }
 
-/** Returns the limits of one partition, an equal share of the limits of the queue and of each group. 0: no limit. */
+/** Returns the limits of one partition: its equal share of the limits of the queue and of each group. 0 means no limit. */
 export function limitsOf({ startLimit, groupLimits, partitions }: ResolvedDelayedTaskOptions) {
   const share = (limit = 0): number => Math.floor(limit / partitions);
   return {

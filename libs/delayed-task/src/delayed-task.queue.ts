@@ -364,7 +364,7 @@ export class DelayedTaskQueue {
     this.partsOf(definition.queue).handle(definition, handler);
   }
 
-  /** Returns the objects of the queue that a task or its definition names; of this queue if they name none. */
+  /** Returns the QueueParts of a queue. @param queue name from a task or its definition; undefined means this queue */
   protected partsOf(queue: string | undefined): QueueParts {
     return queue === undefined ? this.parts : this.route(queue);
   }

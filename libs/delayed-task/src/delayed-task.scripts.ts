@@ -41,7 +41,7 @@ export const MAX_CHUNK = 100;
 // A process may call the next two scripts many times at once, so their calls may be sent together. The other scripts of
 // this file are called rarely, so they have `group: false`.
 
-/** Status of a scheduled task. The script returns the index. */
+/** Statuses of a scheduled task. The script `schedule` returns an index in this list. */
 const SCHEDULED = ['follows', 'scheduled', 'replaced', 'kept'] as const;
 
 export const scheduleTasks = defineScript({
@@ -151,7 +151,7 @@ export const countTasks = defineScript({
   }),
 });
 
-/** State of a partition for an operator, for `luanest/console`. */
+/** Reads the state of a partition for `luanest/console`: numbers of tasks and workers, paused groups, and the rest of `startLimit`. */
 export const lookAtPartition = defineScript({
   name: 'delayed-task.look',
   ...lookLua,
@@ -169,7 +169,7 @@ export const lookAtPartition = defineScript({
 
 type Explanation = [number, number, number, number, number, number, string];
 
-/** Reasons why a task waits, for `luanest/console`. */
+/** Reads for `luanest/console` why a task waits, or which worker runs it. */
 export const explainTask = defineScript({
   name: 'delayed-task.explain',
   ...explainLua,

@@ -52,7 +52,7 @@ describe('defineTask', () => {
     await bench.tasks.schedule('one', null, { id: 'one', delayMs: 60_000 });
     await expect(bench.tasks.get('one', defineTask({ name: 'other' }))).rejects.toThrow(
       new InvalidInputError(
-        `DelayedTaskService: The task with this id has the name "one", but the call expects a task named "other". Pass the definition of the task's name, or another id.`,
+        `DelayedTaskService: The task with this id has the name "one", but the call expects a task named "other". Pass the definition for the name of this task, or another id.`,
       ),
     );
   });

@@ -1,6 +1,6 @@
 import { time, type Timer } from './time';
 
-/** While Redis cannot be subscribed to, a Bell calls `ring` at least once in this time, ms. */
+/** Longest pause between a failed subscription and the next call of `ring`, ms. */
 const MUTE_RING_MS = 1_000;
 
 /** Waits for 16 microtasks. `ScriptRegistry.listen` resolves in fewer if its subscription exists already. */
@@ -42,14 +42,14 @@ export class Bell {
 
   /**
    * Subscribes to the channel. Does nothing while the subscription exists. Call `listen` before each wait, because the subscription may
-   * have ended since the last one.
+   * have ended since the last wait.
    */
   listen(): void {
     if (this.listening || this.closed) return;
     this.listening = true;
-    // `listen` of ScriptRegistry returns a promise both for an existing and for a new subscription. Only a new one may have missed
-    // messages, and needs a reply of Redis, which takes longer than a few microtasks. A wait for the next turn of the event loop would be
-    // too long: the reply may arrive in that turn.
+    // `listen` of ScriptRegistry returns a promise. For an existing subscription, the promise resolves within 16 microtasks. For a new one,
+    // it resolves later, after a reply of Redis, and messages may have been missed. A wait for the next turn of the event loop would be too
+    // long to separate the two cases: the reply may arrive in that turn.
     let isNew = false;
     void manyMicrotasks().then(() => (isNew = true));
     this.channels.listen(this.channel, this.heard).then(

@@ -10,7 +10,7 @@ export type KnownOptions<T> = Readonly<Record<keyof T, unknown>>;
 /** Longest delay of a Node timer, ms. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Objects that may hold options, by their `Object.prototype.toString`. `[object Module]` is what `import * as` returns. */
+/** Results of `Object.prototype.toString` for objects that may hold options. `[object Module]` stands for the result of `import * as`. */
 const OBJECTS: readonly string[] = ['[object Object]', '[object Module]'];
 
 const kindOf = (value: unknown): string => Object.prototype.toString.call(value);
@@ -29,7 +29,7 @@ function isObject(value: unknown): value is object {
 
 /**
  * Returns true if the object is an instance of a class: its prototype has a prototype itself. A comparison with Object.prototype would fail
- * for plain objects of a `vm` context, which has its own.
+ * for plain objects of a `vm` context, because each context has an Object.prototype of its own.
  */
 function hasClass(object: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);

@@ -30,9 +30,9 @@ export interface EnhancedResult {
   /** Value that came out of the interceptors. An interceptor may have replaced an error by it, or may have skipped the method. */
   readonly result: unknown;
   /**
-   * Value that the method itself returned in its last call; the last value of a returned Observable. A thrown `retryLater()` or
-   * `deadLetter()` counts as returned. Undefined if the method was not called, threw an error, or had not ended when the interceptors
-   * returned.
+   * Value that the method itself returned in its last call. If the method returned an Observable, this is its last value. A thrown
+   * `retryLater()` or `deadLetter()` counts as returned. Undefined if the method was not called, threw an error, or had not ended when the
+   * interceptors returned.
    */
   readonly returned: { readonly value: unknown } | undefined;
 }
@@ -48,8 +48,8 @@ export interface EnhancedMethod {
    * Passes an error of `run` to the exception filters, with the arguments of the call.
    *
    * @returns the result of the filter that caught the error
-   * @throws the error itself if no filter catches it, or if a filter that is not async returns nothing; otherwise the error that the filter
-   *   throws
+   * @throws the error itself if no filter catches it, or if a filter that is not async returns nothing, because Nest then throws the error
+   *   again. If a filter throws another error, that error
    */
   readonly filter: (error: unknown, ...args: unknown[]) => Promise<unknown>;
 }
@@ -104,8 +104,8 @@ export function withEnhancers(contexts: ExternalContextCreator, target: MethodTo
   const inside = { guards: true, interceptors: true, filters: false };
   const runAround = contexts.create(instance, around, name, key, factory, none, none, inside, contextType) as Method;
   const outside = { guards: false, interceptors: false, filters: true };
-  // Nest 11 caches the parameters of a method under its name. With the name of the method, Nest would run the pipes again before the
-  // filters.
+  // Nest 11 caches the parameters of a method under its name. If both contexts had the same method name, Nest would run the pipes again
+  // before the filters.
   const filterName = `${name} (filters)`;
   const runFilters = contexts.create(instance, thrower, filterName, none, none, none, none, outside, contextType) as (
     ...args: unknown[]

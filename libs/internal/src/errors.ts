@@ -71,7 +71,8 @@ export class InvalidInputError extends LuanestError {
    * - `INVALID_KEY`: a prefix, a name, an id or another part of a key is invalid
    * - `CROSS_SLOT`: the keys of one call of a script are in different hash slots. Also thrown on a single Redis
    * - `TASK_TOO_LARGE`: the payload or the result of a task has more than `maxPayloadBytes` bytes as JSON
-   * - `INVALID_OUTCOME`: an argument of `retryLater` or `deadLetter` is invalid, or a handler is not a function any more
+   * - `INVALID_OUTCOME`: an argument of `retryLater` or `deadLetter` is invalid, or a handler of batches returned an array of the wrong
+   *   length. Also used if code of the app has replaced a handler method by a value that is not a function
    * - `MALFORMED_PAYLOAD`: the payload of a message is missing or not JSON
    */
   readonly code: InputCode;
@@ -138,8 +139,8 @@ export class ClosedError extends LuanestError {
  * Too few replicas confirmed a write within `replicasTimeoutMs`. The field `during` names the write:
  * - `claim`: a lock, a run of a job or an id was claimed, but nothing ran, and the claim was released. If the release failed, the claim
  *   ends with its lease.
- * - `renew`: the renewal of a lease does not count, so the lease ends at the time that the replicas know.
- * - `confirm`: the master has stored that the work with an id is done, but a failover may lose this.
+ * - `renew`: the renewal of a lease does not count, so the lease keeps the end that it had before.
+ * - `confirm`: the master has stored that the work with an id is done, but a failover may lose this record.
  */
 export class NotReplicatedError extends LuanestError {
   readonly code = 'NOT_REPLICATED';

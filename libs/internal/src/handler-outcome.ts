@@ -8,8 +8,8 @@ const MAX_DELAY_MS = 366 * 86_400_000;
 /** Options of `retryLater`. */
 export interface RetryLaterOptions {
   /**
-   * Delay from now, ms; safe integer, at most 366 days. A negative delay counts as 0, so `dueAtMs - Date.now()` works also after
-   * `dueAtMs`.
+   * Delay from now, ms; safe integer, at most 366 days. A negative delay counts as 0, so you can pass `dueAtMs - Date.now()` even if that
+   * time has passed.
    */
   readonly delayMs: number;
   /**

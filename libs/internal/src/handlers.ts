@@ -1,7 +1,7 @@
 import type { InjectionToken } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 
-/** Providers of Nest that an explorer injects, to find decorated handler methods and to call them. */
+/** Providers of Nest with which luanest finds decorated handler methods and calls them. */
 export const EXPLORER_PARTS = [DiscoveryService, MetadataScanner, ExternalContextCreator] as const;
 
 export type Method = (...args: unknown[]) => unknown;

@@ -41,7 +41,7 @@ export function evenTags(count: number, name = ''): string[] {
 export class UniqueIds {
   private readonly origin: string;
   private made = 0;
-  /** Number of digits of the counter, as text. Ids contain it before the counter, so that they sort in the order of their creation. */
+  /** Number of digits of the counter, as text. It precedes the counter in each id, so that ids sort in the order of their creation. */
   private digits = '1';
   private longer = 36;
 

@@ -5,8 +5,8 @@
 export const INSPECT: unique symbol = Symbol('luanest:inspect');
 
 /**
- * Name of the method that services have for `luanest/outbox`. The method returns functions that check the parameters of a call that an
- * outbox will make later, perhaps in another process.
+ * Name of the method that services have for `luanest/outbox`, which stores a call in a database and makes it later, perhaps in another
+ * process. The method returns functions that check the parameters of the call before it is stored.
  */
 export const OUTBOX: unique symbol = Symbol('luanest:outbox');
 
@@ -16,7 +16,7 @@ export const OUTBOX: unique symbol = Symbol('luanest:outbox');
 export const REGISTRY: unique symbol = Symbol('luanest:registry');
 
 /**
- * Name of the method that services have for `luanest/console`. A symbol keeps the method out of the public API. On the class of a
- * service, it is the name of the property that holds the name of the service, because a bundler may change the name of the class.
+ * Name of the method that services have for `luanest/console`. A symbol keeps the method out of the public API. The class of a service has
+ * a static property with the same symbol. Its value is the name of the service, because a bundler may change the name of the class.
  */
 export const CONSOLE: unique symbol = Symbol('luanest:console');

@@ -9,7 +9,7 @@ import { time, type Timer } from './time';
  */
 export type LossCause = 'time' | 'latest' | 'redis' | 'settled';
 
-/** A lease counts as ended in this process earlier than in Redis by this time, ms, because scripts round the time of Redis down to ms. */
+/** This process counts a lease as ended this many ms early. Scripts round the time of Redis down to ms, so Redis may end it that early. */
 const ROUNDING_MS = 1;
 
 /**
@@ -272,7 +272,7 @@ export class LeaseBook<L extends Lease> {
    * Renews a lease in Redis now. First waits for the renewal in flight.
    *
    * @param leaseMs new length of the lease, ms, also for later renewals; default: the length does not change
-   * @throws the errors of `assertHeld` and of `renew`. After a failure, the earlier one of the old and the new end counts
+   * @throws the errors of `assertHeld` and of `renew`. If the renewal fails, the lease ends at the old or the new end, whichever is earlier
    */
   async extend(lease: L, leaseMs?: number): Promise<void> {
     lease.assertHeld();

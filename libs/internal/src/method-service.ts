@@ -37,8 +37,8 @@ export class MethodService<T extends object> {
   ) {}
 
   /**
-   * Makes Nest inject the service into each object of a class. Without the module, Nest cannot create the object, and the error names the
-   * decorator and the module.
+   * Makes Nest inject the service into each object of a class. If the app does not import the module, Nest cannot create the object, and
+   * its error names the decorator and the module.
    *
    * @param where decorator and method, which begin each error
    * @returns a function that returns the service of an object. It throws SetupError for an object without one

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Checks, KnownOptions } from './checks';
 
-/** Options of a module that stores in Redis which process holds or did something. */
+/** Options of a module that stores the name of a process in Redis, for example to show which process holds a lock. */
 export interface NodeOptions {
   /** Name of this process; text of 1 to 200 characters without spaces and `#`. Default `<host>:<pid>`. */
   readonly node?: string;

@@ -17,7 +17,7 @@ export function isUnfinished(result: unknown): boolean {
 export const MOVED: unique symbol = Symbol('luanest:moved');
 
 /**
- * Key of a property in the options of a stream consumer. It means that the handlers themselves delete the entries that they have handled.
+ * Key of a property in the options of a stream consumer. If it is true, the handlers themselves delete the entries that they have handled.
  * So an entry that still exists after its acknowledgement was brought back by a failover, and is delivered again.
  */
 export const DELETES: unique symbol = Symbol('luanest:deletes');

@@ -18,8 +18,8 @@ export function oneLine(text: string): string {
 }
 
 /**
- * Returns a value as text for a message: one line, at most 80 characters. An array is shown by its length, and a Date by its time. Any
- * other object is shown as `an object`, because it may contain secrets or a `toString` that throws. Never throws.
+ * Returns a value as text for a message, on one line. Longer text is cut after 80 characters. An array is shown by its length, and a Date
+ * by its time. Any other object is shown as `an object`, because it may contain secrets or a `toString` that throws. Never throws.
  * See DECISIONS.md: messages-quote-no-objects
  */
 export function shown(value: unknown): string {

@@ -12,7 +12,7 @@ export interface ReplicaOptions {
 export type ResolvedReplicas = Readonly<Required<ReplicaOptions>>;
 
 /**
- * Returns the parameters of the command WAIT after the renewal of a lease. WAIT gets at most half of `deadlineMs`, so that its reply still
+ * Returns the parameters of the WAIT that follows the renewal of a lease. WAIT gets at most half of `deadlineMs`, so that its reply still
  * arrives in time.
  * See DECISIONS.md: renewals-wait-for-replicas
  *

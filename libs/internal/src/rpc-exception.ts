@@ -3,8 +3,8 @@ type ExceptionClass = new (body: object) => Error;
 let loaded: ExceptionClass | undefined;
 
 function load(): ExceptionClass {
-  // An app need not install this package. A static import would make the package mandatory, and for a bundler, so would a `require` outside
-  // of `try`.
+  // An app need not install @nestjs/microservices. A static import would make it mandatory. For a bundler, a `require` outside of `try`
+  // would, too.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/microservices') as { RpcException: ExceptionClass }).RpcException;

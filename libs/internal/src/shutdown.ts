@@ -15,7 +15,7 @@ export interface ShutdownOptions {
    */
   readonly drainMs?: number;
   /**
-   * Longest time that shutdown waits for the work after its AbortSignals have fired, ms; integer from 0 to 2^31 - 1. After that it
+   * Longest time that shutdown waits for the work after its AbortSignals have fired, ms; integer from 0 to 2^31 - 1. After that, shutdown
    * releases the locks of the work, and hands its tasks and messages back. This is also the time that a handler of tasks or messages has
    * to end after its `timeoutMs`. Default 500.
    */
@@ -36,7 +36,7 @@ export function resolveShutdown({ drainMs, abortGraceMs }: ShutdownOptions, chec
 
 /**
  * Promises of workers that wait for their running handlers during a shutdown. All apps of the process share them, because the handlers of
- * one app may hold locks in the Redis of another one.
+ * one app may hold locks in the Redis of another app.
  */
 const drains = new Set<Promise<unknown>>();
 

@@ -21,8 +21,8 @@ export interface TimeSource {
   /** Calls `callback` every `ms` milliseconds. */
   setRepeatingTimer(callback: () => void, ms: number): Timer;
   /**
-   * Calls `callback` once after `ms` milliseconds. For waits that depend on no clock, such as for the end of a handler: the clock of a test
-   * can end this timer early, but cannot delay it, and fake timers do not affect it.
+   * Calls `callback` once after `ms` milliseconds. For waits that depend on no clock, such as a wait for the end of a handler. The clock of
+   * a test can end this timer early, but cannot delay it. Fake timers do not affect it.
    */
   setTimeLimit(callback: () => void, ms: number): Timer;
   /** Ends a timer of `setTimer`, `setRepeatingTimer` or `setTimeLimit`. Does nothing for `undefined`, or if the timer has ended. */

@@ -52,7 +52,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    * @throws LockBusyError if a name was not acquired within `waitMs`, or was lost before all names were acquired
    * @throws the reason of the option `signal` if that signal is aborted before the lock is acquired
    * @throws InvalidInputError for an invalid name, and for a name that a surrounding `withLock` holds; InvalidOptionError for an invalid
-   *   option. Nothing was sent to Redis
+   *   option. In these cases, nothing was sent to Redis
    * @throws NotReplicatedError, ClosedError, the errors of ScriptRegistry.run()
    *
    * @example

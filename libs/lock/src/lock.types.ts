@@ -25,7 +25,7 @@ export interface Lock {
    *
    * @param leaseMs length of the lease from now on, also of later renewals, ms; integer of 10 to 2^31 - 1. Default: as before
    * @throws LostError if the lock is not held; InvalidOptionError for an invalid `leaseMs`; the errors of ScriptRegistry.run() if Redis
-   *   fails. After such a failure, the earlier one of the old and the new end counts. Some of several names may have been extended
+   *   fails. Then the lease ends at the earlier one of the old and the new end. With several names, some may have been extended
    */
   extend(leaseMs?: number): Promise<void>;
   /**

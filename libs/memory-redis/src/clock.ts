@@ -2,8 +2,8 @@ export interface Clock {
   /** Returns the time, microseconds since 1970. */
   nowUs(): number;
   /**
-   * True: a key is gone in the millisecond in which its TTL ends. False: one millisecond later, as in a Redis server, so a key whose TTL
-   * has just ended exists until the clock moves. Default false.
+   * True if a key is gone in the millisecond in which its TTL ends. Default false: it is gone one millisecond later, as in a Redis server.
+   * So a key whose TTL has just ended exists until the clock moves.
    */
   readonly exactTtl?: boolean;
 }

@@ -2,9 +2,9 @@
 export type Changes<Entry> = Map<string, Entry | undefined>;
 
 /**
- * A saved state of the keys. Each state refers to the next one on the way to the present state, and stores only the keys that differ
- * between the two. So saving takes no time, and the garbage collector frees a state that the caller has dropped and that no other state
- * needs.
+ * A saved state of the keys. States form a chain that ends at the present state: each one refers to the next one, and stores only the keys
+ * that differ between the two. So saving copies nothing. The garbage collector frees a state that the caller has dropped and that no other
+ * state needs.
  *
  * Baker described this method: Shallow Binding Makes Functional Arrays Fast, 1991.
  */

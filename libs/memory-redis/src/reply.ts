@@ -79,7 +79,7 @@ export class RedisError extends Error {
   }
 }
 
-/** Returns the text before the first zero byte, as error messages of Redis show it, which is written in C. */
+/** Returns the text before the first zero byte. Redis is written in C, so its error messages show no more of an argument. */
 export function shownText(text: string): string {
   return text.split('\0', 1)[0] ?? '';
 }

@@ -6,11 +6,11 @@ const CURSOR = /^(?:[-+]?\d+)?$/;
 
 /**
  * Returns one page for SCAN, HSCAN and similar commands. Elements are sorted by a hash of their names, and the cursor is the hash at which
- * the next page begins. So an element that exists during the whole scan is returned, whatever is added or removed meanwhile, and only once
- * unless `isSmall` becomes true.
+ * the next page begins. So an element that exists during the whole scan is always returned, whatever is added or removed meanwhile. It is
+ * returned only once, unless `isSmall` becomes true between two calls.
  *
  * @param args the cursor, then the options MATCH and COUNT
- * @param isSmall true if Redis would return all elements at once
+ * @param isSmall true if the collection is so small that Redis returns all elements at once
  */
 export function scan<Element>(
   elements: readonly Element[],

@@ -28,7 +28,7 @@ export class Server {
   readonly sessions = new Set<Session>();
   private lastId = 0;
 
-  /** @param db keys that other servers also use, as the masters of one simulated Cluster do */
+  /** @param db the keys. Several servers may share them, as the masters of a simulated Cluster do. Default: no keys */
   constructor(
     readonly clock: Clock,
     readonly db = new Keyspace(clock),
@@ -36,7 +36,12 @@ export class Server {
     this.scripts = new ScriptEngine(this.db, (session) => this.contextOf(session));
   }
 
-  /** Opens a connection. @param send sends replies to the client @param close closes the connection after the reply was sent */
+  /**
+   * Opens a connection.
+   *
+   * @param send sends what is not the reply to a command: Pub/Sub messages, and confirmations of subscriptions
+   * @param close closes the connection after the reply was sent
+   */
   open(send: (reply: Reply) => void, close: () => void): Session {
     const session = new Session(++this.lastId, send, close);
     this.sessions.add(session);

@@ -6,8 +6,8 @@ interface Row {
 }
 
 /**
- * Values of one counter by its attributes. OpenTelemetry reads them when it collects metrics. Adding here costs less than adding to a
- * counter of OpenTelemetry.
+ * Keeps the sums of one counter, one sum for each combination of attributes. OpenTelemetry reads them when it collects metrics. `add` costs
+ * less than adding to a counter of OpenTelemetry.
  */
 export class Sums {
   private readonly rows = new Map<string, Row>();

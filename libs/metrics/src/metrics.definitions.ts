@@ -48,7 +48,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.script.calls': counter(
     '{call}',
-    'Calls sent; divide by the number of groups to get the calls in a group',
+    'Calls of scripts that were sent; divide by the number of groups (each is one EVALSHA) to get the mean size of a group',
     ...SCRIPT,
   ),
   'luanest.script.call.duration': durations(
@@ -65,7 +65,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.script.loads': counter(
     '{load}',
-    'Times that a node was given its scripts or checked for them; with error.type if this failed',
+    'Times that scripts were loaded into a Redis node, or the node had all of them; with error.type if loading failed',
     'luanest.registry',
     ERROR,
   ),
@@ -82,7 +82,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.rate_limit.redis_failures': counter(
     '{failure}',
-    'Requests that Redis did not decide, by the policy that decided instead; not-refunded counts refunds that failed',
+    'Requests that Redis did not decide, by the policy that decided instead; the policy not-refunded counts failed refunds',
     'luanest.rate_limit.policy',
     ERROR,
   ),
@@ -106,7 +106,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.once.settle.errors': counter(
     '{call}',
-    'Confirmations and releases of claims that failed without a caller who got the error',
+    'Confirmations and releases of claims that failed in the background, so that no caller got the error',
     ERROR,
   ),
   'luanest.read_reward.records': counter('{item}', 'Reads recorded, by outcome', REWARD, OUTCOME),
@@ -115,7 +115,7 @@ export const TABLE = Object.freeze({
   'luanest.read_reward.points.refunded': counter('{point}', 'Points refunded', REWARD),
   'luanest.read_reward.periods.missed': counter(
     '{call}',
-    "Times that Redis' clock was in none of the periods that a call sent",
+    "Times that Redis' clock was outside the periods that a call sent; the call is then repeated with other periods",
     REWARD,
   ),
   'luanest.lock.acquire.duration': durations(
@@ -184,12 +184,12 @@ export const TABLE = Object.freeze({
   ),
   'luanest.stream.lost': counter(
     '{message}',
-    'Messages that a consumer of this process lost before it knew that Redis had their outcomes',
+    'Messages that this process no longer owned before Redis had confirmed their outcomes',
     ...STREAM,
   ),
   'luanest.stream.damaged': counter(
     '{message}',
-    'Messages that another client of Redis took out of the pending list, and that it deleted before they were handled',
+    'Messages that another client of Redis removed from the pending list, or deleted before they were handled',
     ...STREAM,
     OUTCOME,
   ),
@@ -210,8 +210,8 @@ export const TABLE = Object.freeze({
     'Age of the oldest message that the group has not settled; 0 if it has settled all',
     ...STREAM,
   ),
-  'luanest.outbox.rows': counter('{row}', 'Rows that were sent, or set aside', OUTBOX, OUTCOME),
-  'luanest.outbox.lag': durations(WORK, 'Age of the oldest row of a round when the round began', OUTBOX),
+  'luanest.outbox.rows': counter('{row}', 'Rows that were sent, or set aside because sending failed', OUTBOX, OUTCOME),
+  'luanest.outbox.lag': durations(WORK, 'Age of the oldest row of a sent batch when the relay read the batch', OUTBOX),
   'luanest.outbox.errors': counter(
     '{call}',
     'Calls of relays to Redis or to the database that failed',

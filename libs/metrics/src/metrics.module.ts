@@ -7,8 +7,8 @@ import { KNOWN, resolveOptions, type MetricsOptions } from './metrics.options';
 /** Options of MetricsModule. */
 export interface MetricsModuleOptions extends Omit<MetricsOptions, 'tasks'> {
   /**
-   * Injection token of `DelayedTaskService`, whose numbers gauges then show. `stats()` of the service is called once each time metrics are
-   * collected. Default: no such gauges.
+   * Injection token of `DelayedTaskService`. Its `stats()` is called once each time metrics are collected, and gauges show the numbers of
+   * tasks by state that it returns. Default: no such gauges.
    */
   readonly tasks?: InjectionToken<Queue>;
 }

@@ -15,8 +15,8 @@ export interface MetricsOptions {
   /** True to create a span for each call of a script. Default false. */
   readonly spans?: boolean;
   /**
-   * Task queue whose numbers gauges show, such as `DelayedTaskService`. Its `stats()`, with the numbers of tasks by state, is called once
-   * each time metrics are collected. `lateMs` is how long the first overdue task has been due, ms. Default: no such gauges.
+   * Task queue, such as `DelayedTaskService`. Its `stats()` is called once each time metrics are collected, and gauges show the numbers of
+   * tasks by state that it returns. `lateMs` is how long the first overdue task has been due, ms. Default: no such gauges.
    */
   readonly tasks?: {
     stats(): Promise<{

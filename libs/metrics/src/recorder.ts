@@ -37,7 +37,7 @@ export class Recorder {
     histogram.record(value, attributes);
   }
 
-  /** Creates a gauge, whose values `observe` returns each time metrics are collected. */
+  /** Creates a gauge. Each time metrics are collected, `observe` is called, and passes the values of the gauge to its argument `show`. */
   watch<N extends MetricOf<'gauge'>>(name: N, observe: Observe<N>): void {
     const { unit, description }: Metric = TABLE[name];
     const gauge = this.meter.createObservableGauge(name, { unit, description });

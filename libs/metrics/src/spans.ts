@@ -4,8 +4,8 @@ import { errorType } from './error-type';
 import type { Subscriptions } from './subscriptions';
 
 /**
- * Creates a span for each call of a script, as a child of the active span. It has the name of the script, and after an error its code. The
- * text of the error is left out, because it may contain data of the app.
+ * Creates a span for each call of a script, as a child of the active span. The span has the name of the script and, after an error, the
+ * code of the error. The text of the error is left out, because it may contain data of the app.
  */
 export function drawSpans(on: Subscriptions, tracer: Tracer): void {
   const spans = new WeakMap<ScriptRegistryEvents['callStarted'], Span>();

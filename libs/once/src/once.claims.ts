@@ -96,7 +96,7 @@ export class Claims {
   }
 }
 
-/** A claim that the caller owns. A class, because functions per claim would cost more. */
+/** A claim that the caller owns. This is a class, because new functions for each claim would cost more. */
 class OwnClaim implements Claim {
   readonly status = 'claimed';
   readonly id: string;

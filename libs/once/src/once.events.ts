@@ -20,16 +20,16 @@ export interface OnceEvents {
   /** Work has ended, but its result or response cannot be stored. The id is marked as done without a result, unless Redis fails. */
   readonly resultDropped: {
     /**
-     * `too-large`: the result or the response has more bytes than `maxResultBytes`. `not-json`: the result has no JSON. `streamed`: the
-     * response was sent in pieces, or the client closed the connection before. `abandoned`: other code, such as a timeout interceptor,
-     * replied before the handler ended.
+     * `too-large`: the result or the response has more bytes than `maxResultBytes`. `not-json`: JSON cannot represent the result.
+     * `streamed`: the response was sent in pieces, or the client closed the connection before the response ended. `abandoned`: other code,
+     * such as a timeout interceptor, replied before the handler ended.
      */
     readonly reason: 'too-large' | 'not-json' | 'streamed' | 'abandoned';
   };
 
   /**
-   * A confirmation or a release failed, and no caller gets the error: it is for an HTTP request, for unfinished work, or for a claim that
-   * nobody uses. Unless Redis has run the call nevertheless, the id stays claimed until its lease ends.
+   * A confirmation or a release failed, and no caller gets the error. This happens for HTTP requests, for work that did not finish, and for
+   * claims that nobody uses. Unless Redis has run the call nevertheless, the id stays claimed until its lease ends.
    */
   readonly settlementFailed: {
     readonly error: unknown;

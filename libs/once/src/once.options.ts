@@ -26,8 +26,8 @@ export const ONCE_OPTIONS = Symbol('luanest:once-options');
  * Options of OnceModule. `leaseMs` and `retentionMs` are the defaults for claims, runs, `@Once()` and `@Idempotent()`.
  *
  * `replicas`: number of replicas that must have a claim before its work begins, and a renewal or a confirmation before its call resolves.
- * If fewer have the write in time, the call rejects with NotReplicatedError; a failed renewal of `OnceService.run` only does not count. An
- * HTTP response waits for the replicas, too, but is sent in any case.
+ * If fewer have the write in time, the call rejects with NotReplicatedError. A renewal that `OnceService.run` makes by itself is then tried
+ * again instead. An HTTP response waits for the replicas, too, but is sent in any case.
  */
 export interface OnceModuleOptions extends ClaimTimes, ReplicaOptions, ShutdownOptions {
   /**

@@ -12,7 +12,8 @@ import {
   renewLua,
 } from './scripts/generated';
 
-// A process often calls `first`, `claim`, `confirm` and `renew` many times at once, so these calls may be sent together.
+// A process often calls `first`, `claim`, `confirm` and `renew` many times at once. So concurrent calls of these scripts may be sent as one
+// command. The other scripts turn this off with `group: false`.
 
 export const firstOnce = defineScript({
   name: 'once.first',

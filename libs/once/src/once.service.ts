@@ -113,8 +113,8 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * the first caller crashes, nobody repeats its work. The call stores no result, and does not wait for replicas. It needs only
    * one command.
    *
-   * @param options `retentionMs`, ms, integer from 1 to 10 years, default: `retentionMs` of the module; `token`, with which the
-   * first caller gets true again
+   * @param options `retentionMs`, ms, integer from 1 to 10 years, default: `retentionMs` of the module; `token`: if the
+   * first caller repeats the call with the same token, it gets true again
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    *
    * @example
@@ -182,14 +182,14 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
     return this.store.console();
   }
 
-  /** Notes that the shutdown has begun. */
+  /** Notes that the shutdown has begun: `drainMs` is counted from now. */
   onModuleDestroy(): void {
     this.runs.beginClose();
   }
 
   /**
-   * Waits up to `drainMs` until all runs have ended, and until all workers and consumers have ended their handlers. Then aborts the
-   * AbortSignals of the remaining runs, and waits up to `abortGraceMs` for them.
+   * Waits up to `drainMs` until all runs have ended. Also waits for the handlers of workers and consumers of other luanest modules, which
+   * have time limits of their own. Then aborts the AbortSignals of the remaining runs, and waits up to `abortGraceMs` for them.
    */
   beforeApplicationShutdown(): Promise<void> {
     return this.runs.close();

@@ -14,7 +14,6 @@ import {
   type StoredPeek,
 } from './once.scripts';
 import type { ResolvedTerms } from './once.terms';
-// The interceptor must not import the scripts themselves, so it gets this type here.
 export { fenceOf, type StoredReply } from './once.scripts';
 import type { ConfirmResult, Delivery, ReleaseResult, RenewResult } from './once.types';
 

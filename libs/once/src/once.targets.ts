@@ -3,7 +3,7 @@ import { idOf, readKey } from './idempotency/request-identity';
 import type { OnceStore } from './once.store';
 import type { OnceTarget } from './once.types';
 
-/** Maximum size of a fingerprint, bytes. Redis stores its length in four digits. */
+/** Maximum size of a fingerprint, bytes. The claim in Redis stores the length in four digits. */
 const MAX_FINGERPRINT_BYTES = 9_999;
 
 /** Key of a claim in Redis, and facts about what is claimed. */

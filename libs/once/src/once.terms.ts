@@ -22,12 +22,12 @@ export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
 const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once'];
 
 /**
- * Checks the times, the delivery and the replicas of a claim, and fills in missing ones from the module.
+ * Checks the times and the delivery of a claim, and fills in missing ones from the module. Copies the other terms from the module.
  *
  * @throws the error that `checks` creates, with the option, its value and what is allowed
  */
 export function resolveTerms(terms: ClaimTerms, module: ResolvedTerms, checks: Checks): ResolvedTerms {
-  // Every run calls this function. Reading each option by name is faster than a loop over names.
+  // Each run with options of its own may call this function. Reading each option by name is faster than a loop over names.
   const { leaseMs, retentionMs, delivery } = terms;
   const { maxLeaseMs, replicas, replicasTimeoutMs } = module;
   return {

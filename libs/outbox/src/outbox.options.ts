@@ -6,8 +6,8 @@ export interface OutboxModuleOptions {
   /** The app's database. */
   readonly database: OutboxDatabase;
   /**
-   * Name of the SQL table that holds the outbox, with or without its schema, such as `shop.outbox`. Both names begin with a letter or `_`,
-   * and have up to 50 letters, digits and `_`. Upper and lower case differ. Default `luanest_outbox`.
+   * Name of the SQL table in which the rows wait, with or without its schema, such as `shop.outbox`. The names of the table and of the
+   * schema begin with a letter or `_`, have up to 50 letters, digits and `_`, and are case-sensitive. Default `luanest_outbox`.
    */
   readonly table?: string;
   /** True if this process sends the rows of the table to Redis. Default true. */

@@ -13,9 +13,9 @@ import type { SqlQuery } from './outbox.types';
 const PAUSES_MS = [100, 5_000] as const;
 /** Longest pause after a failed call to the database, ms. */
 const LONGEST_REST_MS = 30_000;
-/** A round sends no further row after this time, ms, so that its database transactions stay short. */
+/** After this time, ms, a round (read rows, send and delete them) sends no further row, so that its database transactions stay short. */
 const ROUND_MS = 5_000;
-/** Longest time to wait for the second connection to the database, ms. */
+/** Longest time to wait for a second connection to the database, ms. The first connection holds the lock of the table meanwhile. */
 const CONNECTION_MS = 10_000;
 /** The same kind of failure is logged again after this time at the earliest, ms. */
 const LOG_AGAIN_MS = 60_000;
@@ -28,8 +28,8 @@ const MAX_ERROR_CHARS = 1_000;
 export class Relay {
   private readonly logger = new Logger('Outbox');
   /**
-   * Targets whose last call failed, as `kind:target`, with the end of their pause by `time.monotonicMs()` and its length, ms. Their rows
-   * are not read during the pause.
+   * Targets whose last call failed, as `kind:target`, such as `message:orders`. `untilMs` is the end of the pause by `time.monotonicMs()`.
+   * The rows of a target are not read during its pause.
    */
   private readonly paused = new Map<string, { readonly untilMs: number; readonly pauseMs: number }>();
   private readonly loggedAt = new Map<string, number>();
@@ -103,8 +103,9 @@ export class Relay {
   }
 
   /**
-   * Runs `work` while another transaction holds the lock of the table. `work` is not called inside the callback of that transaction,
-   * because some database libraries would then run its statements in the same transaction.
+   * Takes the lock of the table in one transaction, and runs `work` while that transaction is open. `work` does
+   * not run if another process has the lock, or if no row waits. `work` is called outside the callback of the transaction. Inside, some
+   * database libraries would run its statements in the same transaction, and so not commit them before the rows are sent.
    * See DECISIONS.md: lock-transaction-is-separate
    */
   private async locked(paused: readonly string[], work: () => Promise<void>): Promise<void> {
@@ -220,7 +221,7 @@ export class Relay {
     this.failed(
       'send',
       result.error,
-      `A row for ${kind} ${target} could not be sent, so the rows for this ${kind} wait. They are sent again`,
+      `A row (${kind} ${target}) could not be sent, so all rows with the same ${kind} target wait. They are sent again`,
     );
   }
 
@@ -239,7 +240,7 @@ export class Relay {
     events.rowFailed.publish(() => ({ table, id, kind, target, undecided, ...(!undecided && { error }) }));
     const key = undecided ? 'undecided' : 'refused';
     if (!this.isNews(key)) return;
-    const why = undecided ? 'it may have had an effect or not' : `it was refused: ${codeOf(error)}`;
+    const why = undecided ? 'it is unknown whether it had an effect' : `it was refused: ${codeOf(error)}`;
     this.logger.error(
       `Table ${table}: Row ${id} (${kind} ${oneLine(target)}) is not sent again, because ${why}. OutboxService.list({ state: ` +
         `'${undecided ? 'undecided' : 'failed'}' }) shows such rows: retry() or drop() them. Logged at most once a minute.`,

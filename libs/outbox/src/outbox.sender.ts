@@ -75,7 +75,7 @@ export class OutboxSender {
 
   /**
    * Returns a name that is the same for rows that must keep their order: rows of one task id, and messages of a stream with the same key.
-   * These are sent one after the other.
+   * Rows with the same name are sent one after the other.
    */
   laneOf({ id, kind, target, options }: NewRow): string {
     try {
@@ -125,7 +125,7 @@ export class OutboxSender {
       throw outboxInput.error(
         'The row is for a task, but its options are not those of a task. Another program, or another version of luanest, may have written it.',
       );
-    // Another process may have this queue, such as a process with a newer version of the app.
+    // After this error, the row stays in the table. Another process may have the queue, such as one with a newer version of the app.
     if (!tasks[OUTBOX]().has(task.queue)) {
       throw new SetupError(
         `OutboxModule: The task was not scheduled, because DelayedTaskModule of this process has no queue "${task.queue}". Add it to the option \`queues\` of DelayedTaskModule.`,

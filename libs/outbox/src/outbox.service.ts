@@ -130,8 +130,8 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
   }
 
   /**
-   * Sends rows again that were set aside. An undecided row may have taken effect already, and would then take effect twice, so check its
-   * effect first.
+   * Sends rows again that were refused or are undecided. An undecided row may have taken effect already, and would then take effect twice.
+   * So check its effect first.
    *
    * @param ids ids of rows, from `list`
    * @returns the number of rows that will be sent again. Ids of other rows are ignored
@@ -144,7 +144,7 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
   }
 
   /**
-   * Deletes rows that were set aside.
+   * Deletes rows that were refused or are undecided.
    *
    * @param ids ids of rows, from `list`
    * @returns the number of deleted rows

@@ -23,7 +23,7 @@ export const outboxInput = new Checks('OutboxService', (message) => new InvalidI
 /** A row to write. */
 export type NewRow = Pick<OutboxRow, 'id' | 'kind' | 'target' | 'payload' | 'options'>;
 
-/** A row that is about to be sent. The table has the time of sending already. */
+/** A row that is about to be sent. The column `first_sent_at` already has the time of sending. */
 export interface MarkedRow extends NewRow {
   readonly seq: string;
   /** Time since the row was written, ms. */
@@ -113,8 +113,8 @@ export class OutboxTable {
   /**
    * Returns the next rows to send, in order, and stores the time of sending as a mark in `first_sent_at` of those that were never sent.
    *
-   * A row that has a mark was sent before, maybe by another process that is still alive. So its mark is changed by a microsecond: in
-   * `settle`, that process then finds that the mark is not its own, and leaves the row alone.
+   * A row that has a mark was sent before, maybe by another process that is still alive. So its mark is changed by a microsecond. In
+   * `settle`, that process then finds a mark that is not its own, and does not remove it.
    *
    * @returns `mark` is the time that was stored, for `settle`
    */

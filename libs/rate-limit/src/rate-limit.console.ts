@@ -24,7 +24,7 @@ export interface Block {
   /** End of the block, ms since 1970. It may be in the past. */
   readonly endsAtMs: number;
   /**
-   * How many blocks of the subject Redis remembers, so that the next block is longer. This block counts, too, unless
+   * Number of blocks of the subject that Redis remembers, to make the next block longer. This block is included, unless
    * `RateLimitService.block` has started it.
    */
   readonly strikes: number;
@@ -41,7 +41,7 @@ export interface Refusals {
 export interface RateLimitConsole {
   /** ScriptRegistry whose Redis has the counters; undefined if they are not in Redis. */
   readonly registry: ScriptRegistry | undefined;
-  /** Returns the rules of the module, and the first 1,000 rules that the app has passed to calls. */
+  /** Returns the rules of the module, and the rules that the app has passed to calls, up to 1,000 rules in all. */
   rules(): readonly NamedRule[];
   refusals(rule: string): Refusals;
   /**
@@ -67,7 +67,7 @@ export function blockOf(key: string, value: string | null): Block | undefined {
   return { rule, subject, hashed, endsAtMs: Number(endsAtMs), strikes: Number(strikes) };
 }
 
-/** Returns the original text of a part of a key that KeySpace has escaped. */
+/** Returns the original text of a part of a Redis key, in which KeySpace has escaped the characters `%`, `{`, `}` and `:`. */
 function unescaped(segment: string): string {
   return segment.replace(/%(25|7B|7D|3A)/g, (escaped) => decodeURIComponent(escaped));
 }

@@ -13,7 +13,7 @@ type AnyDecorator = ClassDecorator & MethodDecorator;
  * Limits requests. On a method, the rules apply to its route. On a class, the rules apply to all routes of the class, and these routes
  * share the counters. RateLimitGuard enforces the rules.
  *
- * If rules have the same name, the method's rule replaces that of the class, which replaces that of the module.
+ * If rules have the same name, the method's rule replaces the class's rule, and the class's rule replaces the module's.
  *
  * @throws InvalidOptionError when the class is loaded, if a rule is invalid. Also when an app with RateLimitModule boots: if no guard
  *   enforces a rule, if a rule has no name and cannot get one from its route, or if the name of a rule conflicts with the name of another
@@ -61,9 +61,9 @@ export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
 /**
  * Injects the decision of RateLimitGuard into a parameter of a handler: `@RateLimitResult() limits: RateLimitDecision | undefined`.
  *
- * The decision is undefined if no rule applied to the request, if no RateLimitGuard decided it, or if the app's adapter returns undefined
- * as `call`. For a WebSocket message whose payload is not an object, the decision is stored on the client, so a handler may get that of a
- * later message, or undefined.
+ * The decision is undefined if no rule applied to the request, if no RateLimitGuard decided it, or if the method `call` of the app's own
+ * adapter (option `contexts`) returned undefined. If the payload of a WebSocket message is not an object, the decision is stored on the
+ * client object, which all messages of the client share. Then a handler may get the decision of a later message, or undefined.
  */
 export const RateLimitResult: () => ParameterDecorator = createParamDecorator(
   (_data: unknown, context: ExecutionContext): RateLimitDecision | undefined => getRateLimitResult(context),

@@ -28,7 +28,7 @@ export interface RateLimitEvents {
   readonly requestRefused: RateLimitEvents['requestAllowed'];
 
   /**
-   * Redis did not decide a request or a peek, because the call failed or the circuit breaker was open, so the option `onRedisError`
+   * Redis did not decide a request or a call of `peek`, because Redis failed or the circuit breaker was open. So the option `onRedisError`
    * decided. Also published if a refund failed for a request that should not count (option `count` of a rule).
    */
   readonly redisFailed: {

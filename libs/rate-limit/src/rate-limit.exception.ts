@@ -1,7 +1,7 @@
 import { HttpException } from '@nestjs/common';
 import type { RateLimitDecision } from './rate-limit.types';
 
-/** `extensions` of the error of a refused GraphQL field. */
+/** Details of a refusal that a GraphQL client gets in the field `extensions` of the error. */
 export interface RateLimitErrorExtensions {
   /**
    * `RATE_LIMITED`: a rule refused the field. `RATE_LIMIT_UNAVAILABLE`: Redis failed, or the circuit breaker was open, and `onRedisError`
@@ -12,7 +12,7 @@ export interface RateLimitErrorExtensions {
   readonly status: number;
   /** Time until the field may be allowed, ms; missing if waiting does not help, and for `RATE_LIMIT_UNAVAILABLE`. */
   readonly retryAfterMs?: number;
-  /** Names of the evaluated rules that refused the field; missing for `RATE_LIMIT_UNAVAILABLE`. */
+  /** Names of the rules that refused the field, after a cached refusal only one of them; missing for `RATE_LIMIT_UNAVAILABLE`. */
   readonly violatedPolicies?: readonly string[];
 }
 

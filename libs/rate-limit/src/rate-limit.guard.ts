@@ -100,7 +100,7 @@ export class RateLimitEnforcer {
     });
   }
 
-  /** Removes the guard's decision about a call, and returns it; undefined if nothing can be refunded after the call. */
+  /** Takes the decision that the guard has stored for a refund after the call, and returns it; undefined if there is none. */
   takeDecision(context: ExecutionContext): RateLimitDecision | undefined {
     if (!this.plans.of(context.getClass(), context.getHandler()).refunds) return undefined;
     const call = this.adapters.get(context.getType<string>())?.call(context);
@@ -142,7 +142,7 @@ export class RateLimitEnforcer {
   ): Promise<Check[] | undefined> {
     const evaluated = await Promise.all(rules.map((rule) => evaluateRule(rule, context, client)));
     const checks = evaluated.filter((check) => check !== undefined);
-    // `some` would stop at the first rule without a subject, but each of them must be reported.
+    // `some` would stop at the first rule without a subject, but each such rule must be reported.
     const denied = checks.filter(({ rule, subject }) => subject === UNKNOWN_SUBJECT && this.deniesUnknown(rule, kind));
     return denied.length > 0 ? undefined : checks;
   }

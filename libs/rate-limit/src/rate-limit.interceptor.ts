@@ -4,8 +4,8 @@ import { provided } from '../../internal/src';
 import { RateLimitEnforcer } from './rate-limit.guard';
 
 /**
- * Refunds the hits of a call whose result should not count (option `count` of a rule): of a success under rules that count failures, and of
- * a failure under rules that count successes.
+ * Refunds the hits of a call whose result should not count (option `count` of a rule). Under rules that count only failures, it
+ * refunds successful calls. Under rules that count only successes, it refunds failed calls.
  *
  * The interceptor is for GraphQL fields, WebSocket messages and message patterns, which have no HTTP response of their own. For an HTTP
  * request the guard uses the status of the response, without this interceptor. If a rule of `@RateLimit()` has a `count` other than `all`,

@@ -69,7 +69,7 @@ function resolveRules(checks: Checks, rules: readonly RateLimitRule[]): NamedRul
     const checked = resolveRule(rule, checks.in(`rules[${i}]`));
     if (checked.name !== undefined) return named(checked, checked.name);
     throw checks.error(
-      `rules[${i}] has no name. Set the option \`name\` of this rule. Only rules of @RateLimit() may have no name: they get that of the route.`,
+      `rules[${i}] has no name. Set the option \`name\` of this rule. Only a rule of @RateLimit() can get its name from a route.`,
     );
   });
   const duplicate = resolved.find(({ name }, i) => resolved.findIndex((other) => other.name === name) !== i);

@@ -23,8 +23,9 @@ export const consume = defineScript({
 });
 
 /**
- * Counts a request under one rule that has a fixed window and no `blockMs`. The reply is a positive number if the request is
- * allowed, an array if the rule refuses, and 0 if only the script `consume` can decide the request.
+ * Counts a request under one rule that has a fixed window and no `blockMs`. If the request is allowed, the reply is a positive number,
+ * which contains hits and time (see consume-fixed-window.lua). If the rule refuses, it is an array. It is 0 if only the script `consume`
+ * can decide the request, for example after a block or a reset.
  * See DECISIONS.md: short-scripts-for-fixed-windows
  */
 export const consumeFixedWindow = defineScript({
@@ -38,7 +39,7 @@ export const consumeFixedWindow = defineScript({
 /**
  * Counts a request under several rules that have fixed windows and no `blockMs`, or under none of them if one refuses. The reply
  * has two numbers per counter: the hits in the window, and the time until the window ends, ms. The hits of this request are
- * included, even if it is refused. The reply is 0 if only the script `consume` can decide the request.
+ * included, even if it is refused. The reply is 0 if only the script `consume` can decide the request, for example after a block.
  */
 export const consumeFixedWindows = defineScript({
   name: 'rate-limit.consume-fixed-windows',

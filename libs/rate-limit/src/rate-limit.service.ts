@@ -81,9 +81,9 @@ export class RateLimitService {
   }
 
   /**
-   * Refunds the hits that were counted for a decision of this service or of RateLimitGuard. Hits that have expired are not refunded. Nor
-   * are hits of a fixed window if two round trips to Redis take as long as the window. Only the first call for a decision refunds anything,
-   * even if that call fails or names only some of the rules.
+   * Refunds the hits that were counted for a decision of this service or of RateLimitGuard. Hits that have expired are not refunded. Hits
+   * of a fixed window are not refunded if two round trips to Redis take as long as the window, because it is then unknown which window has
+   * them. Only the first call for a decision refunds anything, even if that call fails or names only some of the rules.
    *
    * @param rules names of the rules to refund. Default: all rules of the decision
    * @returns number of refunded hits

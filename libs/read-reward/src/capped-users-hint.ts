@@ -3,10 +3,10 @@ const FIRST_LOG2 = 8;
 const LAST_LOG2 = 16;
 
 /**
- * Remembers users who had used up their period at their last call. This only decides which script is called first, so a wrong or missing
- * entry costs time, but changes no result.
+ * Remembers users who had reached the limit of their period at their last call. This only decides which script is called first, so a wrong
+ * or missing entry costs time, but changes no result.
  *
- * The memory is 1 KiB, and up to 256 KiB for many users. If two users have the same hash, the later one replaces the earlier one.
+ * The memory is 1 KiB, and up to 256 KiB for many users. If two users get the same table entry, the later one replaces the earlier one.
  * See DECISIONS.md: look-first-for-full-users
  */
 export class CappedUsersHint {
@@ -15,7 +15,7 @@ export class CappedUsersHint {
   private collisions = 0;
 
   /**
-   * Returns true if the user had probably used up this period at the last call.
+   * Returns true if the user had probably reached the limit of this period at the last call.
    *
    * @param hash hash of the user id
    * @param mark hash of rule, zone and period
@@ -36,7 +36,7 @@ export class CappedUsersHint {
     if (held !== 0 && this.log2 < LAST_LOG2) this.countCollision();
   }
 
-  /** Counts that two users had the same hash. When this happens often, an empty table of four times the size replaces the table. */
+  /** Counts that a user took the entry of another user. If this happens often, an empty table of four times the size replaces the table. */
   private countCollision(): void {
     this.collisions += 1;
     if (this.collisions < this.tags.length / 4) return;

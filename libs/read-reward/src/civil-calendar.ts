@@ -16,8 +16,8 @@ const DAY_MS = 86_400_000;
 /** End of the period `total`: the latest instant that a Date can hold, ms since 1970. */
 export const END_OF_TIME_MS = 8_640_000_000_000_000;
 /**
- * Time in ms that is longer than any time zone's offset from UTC, and shorter than the time between two clock changes. Searches look this
- * far before and after.
+ * How far a search looks before and after a local time, ms: longer than any time zone's offset from UTC, and shorter than the time
+ * between two clock changes.
  */
 const REACH_MS = 16 * 3_600_000;
 const ENDLESS: Bounds = [0, 1, END_OF_TIME_MS, END_OF_TIME_MS + 1, END_OF_TIME_MS + 2];
@@ -69,7 +69,7 @@ class ZoneClock {
     return this.offsetAt(late) === after ? late : this.transition(localMs, before);
   }
 
-  /** Returns the time at which clocks skip a local time. @param before offset from UTC before that, ms */
+  /** Returns the time at which clocks skip a local time. @param before offset from UTC before the skip, ms */
   private transition(localMs: number, before: number): number {
     let [low, high] = [localMs - REACH_MS, localMs + REACH_MS];
     while (high - low > 1) {
@@ -100,7 +100,7 @@ function indexOf(localMs: number, { period, weekStartsOn, dayStartsAtMinutes }: 
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-/** Periods of one rule in one time zone. Caches those around the last time. */
+/** Periods of one rule in one time zone. Caches the result of the last call. */
 export class CivilCalendar {
   private readonly clock: ZoneClock;
   private bounds: Bounds = [0, 0, 0, 0, 0];
@@ -122,7 +122,8 @@ export class CivilCalendar {
 
   private compute(instantMs: number): Bounds {
     const k = indexOf(instantMs + this.clock.offsetAt(instantMs), this.rule);
-    // Ten starts are computed to find five. Near a clock change, `k` may be the period before or after, and a zone may skip a whole day.
+    // Ten starts are computed to find five. Near a clock change, `k` may be wrong by one, and a zone may skip a whole day, as Samoa did in
+    // 2011.
     const starts = [-4, -3, -2, -1, 0, 1, 2, 3, 4, 5].map((i) =>
       this.clock.firstInstantAt(localStart(k + i, this.rule)),
     );
@@ -131,7 +132,7 @@ export class CivilCalendar {
     const found = distinct.slice(next - 2, next + 3);
     if (next < 2 || found.length < 5)
       throw new Error(
-        `read-reward: The time zone has no five reward periods around ${instantMs} (ms since 1970). Check the clocks of this machine and of Redis.`,
+        `read-reward: The reward periods around ${instantMs} (ms since 1970) cannot be computed in this time zone. Check the clocks of this machine and of Redis.`,
       );
     return found as unknown as Bounds;
   }

@@ -29,8 +29,8 @@ function escaped(id: string): string {
 }
 
 /**
- * Returns the id of a grant (points for one item): `<rule>:<start>:<seq>:<user>:<item>`. The ids of user and item are percent-encoded if
- * necessary.
+ * Returns the id of a grant (points for one item): `<rule>:<start>:<seq>:<user>:<item>`. `start` is the start of the period, and `seq` the
+ * number of the grant in the period. The ids of user and item are percent-encoded if necessary.
  */
 export function grantIdOf(rule: string, startsAtMs: number, seq: number, userId: string, itemId: string): string {
   return `${rule}:${startsAtMs}:${seq}:${escaped(userId)}:${escaped(itemId)}`;

@@ -54,7 +54,7 @@ export class RewardClock {
   private readonly periods = new Map<string, RulePeriods>();
   private readonly defaults = new Map<ResolvedRewardRule, RulePeriods>();
   private made = 0;
-  /** Estimated difference: Redis' clock minus this process' clock, ms. It is corrected only when the periods sent to Redis were wrong. */
+  /** Estimate of Redis' clock minus this process' clock, ms. Corrected only when Redis' clock was outside the periods of a call. */
   private skewMs = 0;
 
   /**

@@ -17,8 +17,8 @@ export interface RewardsConsole {
   /**
    * Returns a page of the items that count in a user's current period, in no particular order; an empty page for an unknown user.
    *
-   * @param page `limit`: approximate number of items of a page; a user with fewer than 512 items gets all on one page; `cursor`:
-   *   `nextCursor` of the page before
+   * @param page `limit`: approximate number of items of a page. Redis returns a small hash on one page (by default, up to 512 items with
+   *   short ids). `cursor`: `nextCursor` of the page before
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   items(

@@ -24,7 +24,7 @@ interface CheckedRead {
   readonly timeZone: string | undefined;
 }
 
-/** Records that a user has read an item. Calls the cheapest script first that can probably decide, and another one if it could not. */
+/** Records that a user has read an item. First calls the cheapest script that can probably decide. If it cannot, calls another script. */
 export class ReadRecorder {
   private readonly cappedUsers = new CappedUsersHint();
 
@@ -57,7 +57,7 @@ export class ReadRecorder {
     return this.decide(read, hash, partition, state, periods);
   }
 
-  /** Records a read of a user who had used up the period at the last call. A script that only reads is then usually enough. */
+  /** Records a read of a user who had reached the limit of the period at the last call. Then a script that only reads is usually enough. */
   private look(
     read: CheckedRead,
     hash: number,
@@ -168,7 +168,7 @@ function resultOf(
   return { status, points, used, remaining, resetsAtMs: endOrNull(bounds[1] + end), grantId };
 }
 
-/** Returns the result of a read in the current period, for a rule that the fast scripts can handle. */
+/** Returns the result of a read in the current period, which the script `record` or `look` has decided. */
 function resultInCurrent(
   registry: ScriptRegistry,
   { rule, userId, itemId }: CheckedRead,
@@ -199,7 +199,7 @@ function publishRecorded(
   events.readRecorded.publish(() => ({ rule: rule.name, status, points }), registry);
 }
 
-/** Corrects the estimate of Redis' clock, and publishes `periodMissed`. Called if Redis found that the periods of a call were wrong. */
+/** Corrects the estimate of Redis' clock, and publishes `periodMissed`. Called if Redis' clock was outside the periods of a call. */
 export function synchronize(clock: RewardClock, rule: ResolvedRewardRule, redisNowMs: number): void {
   const skewMs = clock.synchronize(redisNowMs);
   events.periodMissed.publish(() => ({ rule: rule.name, skewMs }));

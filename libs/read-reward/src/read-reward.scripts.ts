@@ -16,11 +16,11 @@ export interface Recorded {
   /** Number of the grant in the period; 0 if nothing was granted. */
   readonly seq: number;
   /**
-   * Start of the user's period, in ms from the start of the rule's current period. They differ while the user is in a period of another
-   * time zone.
+   * Start of the user's period, in ms from the start of the rule's current period. It is not 0, for example, while the user's period still
+   * follows an earlier time zone of the user.
    */
   readonly start: number;
-  /** End of the user's period, in ms from the start of the rule's current period. If the status is `outside`, Redis' time instead. */
+  /** End of the user's period; if the status is `outside`, Redis' time. In ms from the start of the rule's current period. */
   readonly end: number;
   /** Item of the result. A repeated operation id returns the item of its first call. */
   readonly itemId: string;
@@ -41,7 +41,7 @@ export interface Counted {
   readonly seq: number;
 }
 
-/** `record` returns the number of refunds multiplied by this factor, which is larger than any number of items of a period. */
+/** The script `record` returns two numbers in one: refunds * MAX_USED + items. A period never has as many items as MAX_USED. */
 const MAX_USED = 2 ** 20;
 
 function counted(reply: number): Counted {

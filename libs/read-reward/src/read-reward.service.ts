@@ -20,7 +20,7 @@ export class ReadRewardService {
   private readonly keys: RewardKeys;
   private readonly clock = new RewardClock();
   private readonly recorder: ReadRecorder;
-  // Each call has a token: `o` and the operation id, or `c` and a new id. The first letters keep the two kinds apart.
+  // By its token, Redis recognises a call that is sent again. The token is `o` and the operation id, or `c` and a new id.
   private readonly callIds = new UniqueIds('c');
 
   constructor(

@@ -12,7 +12,7 @@ export interface RecordRead {
   readonly itemId: string;
   /**
    * Id of the operation, 1 to 256 characters. Within `operationRetentionMs`, each call with the same rule, user and operation id returns
-   * the first result, even for another item. Default: none; only a command that ioredis sends twice by itself then returns the first
+   * the first result, even for another item. Default: none. Then only a command that ioredis sends again by itself returns the first
    * result.
    */
   readonly operationId?: string;

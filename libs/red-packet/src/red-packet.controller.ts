@@ -74,7 +74,7 @@ export class RedPacketController {
   @UseGuards(RedPacketGrabGuard)
   grab(@Param('activityId') activityId: string, @Req() request: unknown): Promise<GrabResult> {
     const userId = this.options.identity(request);
-    // `identity` usually returns the id itself, not a promise. Then `identified` would only add a promise.
+    // The option `identity` usually returns the id itself, not a promise. For speed, such an id skips the async `identified`.
     if (typeof userId === 'string' && userId !== '') return this.packets.grab(activityId, userId).catch(refused);
     return this.identified(userId).then((known) => this.packets.grab(activityId, known).catch(refused));
   }
@@ -120,7 +120,7 @@ export class RedPacketController {
     return grant;
   }
 
-  /** Pauses grabs (admin). A draft and a closed activity stay as they are. */
+  /** Pauses grabs (admin). A draft (unfinished activity) and a closed activity stay as they are. */
   @Post(':activityId/pause')
   @HttpCode(200)
   @UseGuards(RedPacketAdminGuard)
@@ -129,7 +129,7 @@ export class RedPacketController {
     return { state: found(activityId, await answer(() => this.packets.pause(activityId))) };
   }
 
-  /** Resumes grabs (admin). A draft and a closed activity stay as they are. */
+  /** Resumes grabs (admin). A draft (unfinished activity) and a closed activity stay as they are. */
   @Post(':activityId/resume')
   @HttpCode(200)
   @UseGuards(RedPacketAdminGuard)

@@ -7,8 +7,8 @@ export type CheckedActivity = Required<Omit<CreateActivity, 'amounts'>> & Pick<C
 const MAX_PACKETS = 1_000_000;
 const MAX_BUCKETS = 64;
 /**
- * Largest total of an activity with several buckets, cents. Each packet in Redis has a running sum of cents, which must stay below 2^53.
- * The sum can exceed the total, because a packet that moves to another bucket is added there again.
+ * Largest total of an activity with several buckets (shards), cents. Each packet in Redis has a running sum of cents, which must stay below
+ * 2^53. The sum can exceed the total, because a packet that moves to another bucket is added there again.
  */
 const MAX_SHARDED_CENTS = 2 ** 46;
 const METHODS: readonly SplitMethod[] = ['double-mean', 'line-cut', 'equal', 'given'];
@@ -178,7 +178,7 @@ export function checkPacket({ packetId, amountCents, grantedAtMs }: Packet): Pac
 }
 
 /**
- * Converts an amount such as "10000.00" to cents, without a fraction of a float, which could lose cents.
+ * Converts an amount such as "10000.00" to cents. Calculates only with integers, because a float such as 0.29 * 100 could lose a cent.
  *
  * @throws InvalidInputError unless the amount is digits with at most two decimals, and at most 2^53 - 1 cents
  */

@@ -41,8 +41,8 @@ export interface RedPacketModuleOptions {
    */
   readonly partitions?: number;
   /**
-   * Returns the packets of an activity that your ledger has paid, in any order. Called when an activity is closed with packets left. A
-   * failover may have lost the grant of a packet that was paid; such a packet is not refunded. Also called for a deep audit and for
+   * Returns the packets of an activity that your ledger has paid, in any order. Called when an activity is closed, because a failover may
+   * have lost the grant of a packet that was paid. Such a packet is not refunded. Also called for a deep audit and for
    * `repairPayouts`, unless the call has its own `ledger`. If the function throws, the closing task is tried again, and `close`,
    * `audit` and `repairPayouts` reject with this error. Default: none; then a packet that was paid is refunded too if a failover has
    * lost its grant.
@@ -83,7 +83,7 @@ export interface ResolvedRedPacketModuleOptions extends Required<
   readonly transferWaitMs: number;
 }
 
-/** Options for the service. The controllers and guards use the others. */
+/** Options for the service. The controllers and guards use the other options. */
 export type RedPacketServiceOptions = Omit<ResolvedRedPacketModuleOptions, 'identity' | 'adminGuard'>;
 
 /** Further objects for the constructor of RedPacketService. */

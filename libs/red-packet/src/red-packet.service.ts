@@ -157,12 +157,18 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return this.lifecycle.status(checkActivityId(activityId));
   }
 
-  /** Pauses grabs. A draft and a closed activity stay as they are. Returns the state; undefined if there is no such activity. */
+  /**
+   * Pauses grabs. A draft (unfinished activity) and a closed activity stay as they are. Returns the state; undefined if there is no such
+   * activity.
+   */
   async pause(activityId: string): Promise<ActivityState | undefined> {
     return this.lifecycle.setPaused(checkActivityId(activityId), true);
   }
 
-  /** Resumes grabs. A draft and a closed activity stay as they are. Returns the state; undefined if there is no such activity. */
+  /**
+   * Resumes grabs. A draft (unfinished activity) and a closed activity stay as they are. Returns the state; undefined if there is no such
+   * activity.
+   */
   async resume(activityId: string): Promise<ActivityState | undefined> {
     return this.lifecycle.setPaused(checkActivityId(activityId), false);
   }
@@ -287,8 +293,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Restores payouts that another program has deleted from Redis. If the winner is not in the ledger, the payout is written again, so that
-   * the winner is paid; otherwise it counts as paid. This reads all records, so pause the activity before the call, and do not replay or
-   * drop payouts meanwhile. Returns undefined if there is no such activity.
+   * the winner is paid; otherwise the payout counts as paid. This reads all records, so pause the activity before the call, and do not
+   * replay or drop payouts meanwhile. Returns undefined if there is no such activity.
    * @param options `ledger`: packets that the ledger has paid. Default: those of the option `ledger` of the module
    * @throws InvalidInputError without a ledger; the errors of the ledger and of ScriptRegistry.run(): then call it again
    */

@@ -27,7 +27,8 @@ export class Replicated {
    * Runs a script, and waits for replicas. The script must write something each time, even when it is repeated, because WAIT covers only
    * the writes of its own connection.
    *
-   * @returns the result; `confirmed` is true if enough replicas have the writes of the script, and all earlier writes of this master
+   * @returns the result; `confirmed` is true if enough replicas have the writes of the script, and all earlier writes of this master;
+   *   `copies` is the number of replicas that have them, 0 if `replicas` is 0
    * @throws the errors of ScriptRegistry.runAndWait()
    */
   async run<K extends readonly string[], A, R>(

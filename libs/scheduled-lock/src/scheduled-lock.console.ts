@@ -42,7 +42,7 @@ export interface JobsConsole {
    * @throws SetupError for a job that this app does not have
    */
   look(name: string, records: number): Promise<JobLook>;
-  /** Returns the state of a job that any app has. @param tag the namespace and the name of the job, with `:` between them */
+  /** Returns the state of a job of any app. @param tag the namespace and the name of the job, with `:` between them */
   lookAt(tag: string, records: number): Promise<JobLook>;
   /** Returns the `tag` of a job of this app, as `lookAt` takes it. */
   tagOf(name: string): string;

@@ -20,7 +20,7 @@ export interface LockedMethod {
  * Makes each scheduled run of a job of `@nestjs/schedule` happen on one node only: the one that claims the run in Redis. If the call to
  * Redis fails, the option `onRedisError` decides. Put `@ScheduledLock` above or below `@Cron`, `@Interval` or `@Timeout`.
  *
- * On an HTTP or RPC handler, it sets the options for `ScheduledLockInterceptor`.
+ * On an HTTP or RPC handler, the decorator sets the options for `ScheduledLockInterceptor`.
  *
  * The decorated method calls `ScheduledLockService.run`. If Nest did not create the object, the method throws a SetupError. In unit tests,
  * create the object with `undecorated()` of `luanest/testing`; then the method runs without a lock.
@@ -77,7 +77,8 @@ export function jobNameOf({ name }: ScheduledLockOptions, type: string, method: 
 }
 
 /**
- * Returns the metadata of `@ScheduledLock` on a method; undefined without the decorator. A decorator above it may have copied the metadata.
+ * Returns the metadata of `@ScheduledLock` on a method; undefined without the decorator. Also works for a wrapper of another decorator, if
+ * that decorator has copied the metadata to its wrapper.
  */
 export function lockedMethod(method: object): LockedMethod | undefined {
   return Reflect.getMetadata(LOCKED, method) as LockedMethod | undefined;

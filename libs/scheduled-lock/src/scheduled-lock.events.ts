@@ -8,8 +8,9 @@ import type { JobRecord } from './scheduled-lock.types';
 export interface ScheduledLockEvents {
   /**
    * A run of a job has ended in this process, or did not happen here: a scheduled run, the repetition of a lost run, a run by hand, or a
-   * call of a locked handler. For a run without a lock (`onRedisError: 'run'`), published when it begins. Not published if the scheduled
-   * time is unknown, if there was no lost run to repeat, for a call inside a run of the same job, and once a shutdown has begun.
+   * call of a locked handler. For a run without a lock (`onRedisError: 'run'`), the event is published when the run begins. There is no
+   * event if the scheduled time is unknown, if a search for lost runs found none, for a call inside a run of the same job, and for a call
+   * during a shutdown.
    */
   readonly tickEnded: JobRecord & {
     readonly name: string;

@@ -14,9 +14,9 @@ import {
 import type { JobTerms, ScheduledLockOptions } from './scheduled-lock.types';
 
 /**
- * Options of ScheduledLockModule. `replicas`: number of replicas that must have each claim, by which a node gets the right to run a job,
- * and each renewal of its lease. If fewer have a claim, the claim has failed, and `onRedisError` decides. If fewer have a renewal, it
- * counts as failed, and is tried again until the lease ends.
+ * Options of ScheduledLockModule. `replicas`: number of replicas that must confirm each claim (the call by which a node gets the right to
+ * run a job) and each renewal of its lease. If fewer confirm a claim, the claim fails, and `onRedisError` decides. If fewer confirm a
+ * renewal, the renewal is tried again until the lease ends.
  */
 export interface ScheduledLockModuleOptions extends JobTerms, NodeOptions, ReplicaOptions, ShutdownOptions {
   /**
@@ -30,8 +30,9 @@ export interface ResolvedScheduledLockModuleOptions extends Required<ScheduledLo
   /** Longest wait for the reply to a claim, ms. With `replicas`, `replicasTimeoutMs` is added. */
   readonly deadlineMs: number;
   /**
-   * Largest difference between the scheduled time of a `@Cron` job and Redis' time, ms; at most half of `retentionMs`. If it is larger, the
-   * job does not run, and the status is `stale`. So the clocks of the nodes may differ by this time.
+   * Largest difference between the scheduled time of a `@Cron` job and Redis' time, ms. If the difference is larger, the job does not run,
+   * and the status is `stale`. So the clocks of the nodes may differ by this time. At most half of `retentionMs`: nodes may try to claim a
+   * scheduled time for twice this time, and Redis must remember the first claim meanwhile.
    */
   readonly staleAfterMs: number;
   /** Number of results that the history of a job keeps. */

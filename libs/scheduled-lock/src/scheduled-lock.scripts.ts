@@ -8,7 +8,7 @@ export interface ClaimReply {
   readonly status: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
   readonly slot: number;
   readonly fence: number;
-  /** Above 0: another run holds the lock, but the period of the interval goes on for this time, ms, so another attempt makes sense. */
+  /** Above 0: another run holds the lock, but the period of the `@Interval` ends only after this time, ms. So try again. */
   readonly leftMs: number;
 }
 

@@ -46,7 +46,7 @@ export type RunNowResult =
   | {
       readonly ran: false;
       /**
-       * `skipped-held`: another run holds the lock. `redis-error`: the claim failed. `lost`: Redis replied after the end of the lease.
+       * `skipped-held`: another run holds the lock. `redis-error`: the claim failed. `lost`: the claim took longer than the lease.
        * `closed`: the app is shutting down. With the option `tick` also `skipped-slot` and `stale`.
        */
       readonly status: JobStatus | 'closed';

@@ -89,11 +89,11 @@ describe('the outcomes of ticks', () => {
     [61_000, 'By the clock of this machine it fired 61000 ms early, so check if this process was blocked'],
     [
       -60_000,
-      'By the clock of this machine it fired within 60000 ms of it, so correct the clock of this machine or of Redis',
+      "By the clock of this machine it fired within 60000 ms of that time, so correct this clock or Redis' clock",
     ],
     [
       60_000,
-      'By the clock of this machine it fired within 60000 ms of it, so correct the clock of this machine or of Redis',
+      "By the clock of this machine it fired within 60000 ms of that time, so correct this clock or Redis' clock",
     ],
   ])('are logged once when ticks begin to be stale (%i)', (awayMs, cause) => {
     const { record, take } = open();

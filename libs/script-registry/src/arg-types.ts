@@ -9,7 +9,7 @@ export interface ArgType<T> {
   /**
    * Checks a value, and returns it as an element of ARGV: text, which is sent as UTF-8, or bytes.
    *
-   * @param name name of the argument in errors, such as `"limit" of rate-limit.consume`
+   * @param name name of the argument in errors, such as `"limit" of the script rate-limit.consume`
    * @throws InvalidInputError if the value is not of this type
    */
   encode(value: T, name: string): string | Buffer;

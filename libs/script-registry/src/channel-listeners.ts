@@ -7,7 +7,7 @@ import { NotSentError } from './script-registry.errors';
 const CHECK_MS = 5_000;
 /** A connection is closed after this many checks in a row without a reply. One missing reply may only mean that this process was paused. */
 const MOST_SILENT_CHECKS = 2;
-/** If the clock of Redis jumps forward by more than this, ms, code that waits for a time must be woken. */
+/** If the clock of Redis jumps forward by more than this, ms, listeners are called, because they may wait for a time of that clock. */
 const CLOCK_STEP_MS = 250;
 
 /** Function that gets the text of each message, or no text if it may have missed messages. */
@@ -41,7 +41,7 @@ interface Link {
 }
 
 /**
- * Passes Pub/Sub messages to listeners: those of sharded channels, and keyspace notifications. All listeners of a node share one
+ * Passes Pub/Sub messages to listeners: messages of sharded channels, and keyspace notifications. All listeners of a node share one
  * connection. The first `listen` opens it.
  * See DECISIONS.md: listeners-need-not-ask
  */
@@ -100,8 +100,8 @@ export class ChannelListeners {
   }
 
   /**
-   * Ends the subscriptions to channels whose hash slot has moved to another node, and calls their listeners without a text, so that they
-   * listen again.
+   * Closes each Pub/Sub connection that has a channel whose hash slot has moved to another node. Calls all listeners of the connection
+   * without a text, so that they listen again.
    */
   moved(): void {
     for (const { node, channels, drop } of [...this.links.values()]) {
@@ -127,9 +127,9 @@ export class ChannelListeners {
   }
 
   /**
-   * Returns the channel to unsubscribe from after `channel` has lost its last listener. ioredis ends all subscriptions when the number of
-   * channels of a kind becomes 0, so one sharded channel and one of keyspace notifications always stay subscribed. If `channel` is the last
-   * one of its kind, it stays, and the one that stayed before is returned.
+   * Returns the channel to unsubscribe from after `channel` has lost its last listener. There are two kinds: sharded channels, and channels
+   * of keyspace notifications. ioredis ends all subscriptions when one kind has no channel any more. So the last channel of a kind stays
+   * subscribed. If another channel was kept for this reason before, that channel is returned.
    * See DECISIONS.md: last-channel-of-a-kind-stays
    */
   private exchange({ channels, kept }: Link, channel: string): string | undefined {

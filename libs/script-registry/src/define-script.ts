@@ -7,8 +7,8 @@ import { SetupError } from './script-registry.errors';
 type Items<T> = T extends readonly (infer I)[] ? (I extends readonly (infer J)[] ? J : I) : T;
 
 /**
- * Reports an error of the compiler if `reply` takes strings although `replyBytes` is true, or Buffers although it is false. Looks at
- * arrays, and at arrays in arrays.
+ * Makes the compiler report an error if `reply` takes strings although `replyBytes` is true, or Buffers although it is false. Also looks
+ * at the elements of arrays, and of arrays in arrays.
  */
 type FittingReply<Raw, B> =
   unknown extends Items<Raw>
@@ -58,15 +58,15 @@ function checkSource(name: string, source: string, keys: readonly string[], args
   if (/\b(KEYS|ARGV)\b/.test(withoutComments(shared))) {
     refuse(
       name,
-      'The Lua above the line `-- @call` reads KEYS or ARGV. This part runs once for all calls of a group, so it has none. Read KEYS and ' +
-        'ARGV below `-- @call`, and pass them to the functions as arguments.',
+      'The Lua above the line `-- @call` reads KEYS or ARGV. It runs once for several calls that are sent together, so it has no KEYS or ' +
+        'ARGV. Read them below `-- @call`, and pass them to the functions as arguments.',
     );
   }
   if (/\bARGV\b/.test(withoutComments(finish))) {
     refuse(
       name,
-      'The Lua below the line `-- @finish` reads ARGV. This part runs once, after all calls of a group. Declare local variables above ' +
-        '`-- @call`, and store there what this part needs.',
+      'The Lua below the line `-- @finish` reads ARGV. It runs after all calls that are sent together, so it has no ARGV. Declare local ' +
+        'variables above `-- @call`, and let the Lua below `-- @call` store in them what the Lua below `-- @finish` needs.',
     );
   }
   const argNames = Object.keys(args);
@@ -157,8 +157,8 @@ export function defineScript<
 }
 
 /**
- * Returns a text that identifies a script, to detect two scripts with the same name. It depends on the Lua, the parameters, the flags and
- * `replyBytes`, but not on the function `reply` and `maxCalls`.
+ * Returns a text that identifies the content of a script. Two scripts with the same name conflict if their texts differ. The text depends
+ * on the Lua, the parameters, the flags and `replyBytes`, but not on the function `reply` and `maxCalls`.
  */
 export function fingerprint({ source, group, keys, args, flags, replyBytes }: ScriptDefinition): string {
   const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);

@@ -14,7 +14,7 @@ function checked(value: string, what: string): string {
   return value;
 }
 
-/** Escapes braces and `%` in an id. Braces would open or end a hash tag, and without `%`, two ids could give the same tag. */
+/** Escapes braces and `%` in an id. Braces would open or end a hash tag. If `%` were not escaped, two ids could give the same tag. */
 function escapeTag(subject: string): string {
   if (!/[%{}]/.test(subject)) return subject;
   return subject.replace(/[%{}]/g, (char) => (char === '%' ? '%25' : char === '{' ? '%7B' : '%7D'));

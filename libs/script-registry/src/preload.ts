@@ -52,7 +52,7 @@ export class Preload {
     if (required) throw new PreloadFailedError(problem);
     if (this.unconnected().length > 0) return void notice();
     this.logger.warn(
-      `${problem} The app runs on. Calls wait until their master is connected, at most until their deadlines. Missing scripts are ` +
+      `${problem} The app keeps running. Calls wait until their master is connected, at most until their deadlines. Missing scripts are ` +
         `loaded when the master connects, or when a call needs them.`,
     );
   }
@@ -155,8 +155,8 @@ export class Preload {
         const nodes = this.connection.nodes();
         const masters = nodes.filter(({ role }) => role === 'master');
         const complete = masters.length > 0 && this.connection.lostMasters().length === 0;
-        // A load also ends when its connection closes, so a master must be connected, too. A failed connection is tried again: the client
-        // of a Cluster closes all connections while one master is down.
+        // A load also ends when its connection closes, so a master must be connected, too. If `required`, the wait goes on after a failed
+        // connection. For example, the client of a Cluster closes all connections while one master is down, and connects again.
         if (complete && masters.every((node) => node.ready && this.loader.loaded.has(node))) {
           if (masters.some((node) => this.loader.problem(node)) || nodes.every((node) => this.loader.loaded.has(node)))
             return finish(this.problem());

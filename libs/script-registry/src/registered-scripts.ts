@@ -4,7 +4,7 @@ import type { ScriptDefinition } from './script-definition';
 import { shown } from '../../internal/src';
 import { SetupError } from './script-registry.errors';
 
-/** The scripts of one ScriptRegistry by name. Each has a ScriptPipe, which sends its calls. */
+/** The registered scripts of one ScriptRegistry. Each script has a ScriptPipe, which sends its calls. */
 export class RegisteredScripts {
   readonly pipes = new Map<ScriptDefinition, ScriptPipe>();
 

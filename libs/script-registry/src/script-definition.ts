@@ -18,9 +18,9 @@ export interface GroupOptions {
    * Default: the script's `source`.
    *
    * Below a line `-- @finish`, the Lua may have a section that runs after all calls of the group, for one write instead of many. If all
-   * calls have the same keys, it runs once. Otherwise it runs once per call, with the keys of that call. So if some calls share keys, the
-   * first of these runs must do the work for all of them, and the others must find nothing to do. The section also runs after a call that
-   * raised an error. It must not read ARGV. If it raises an error, every call of the group rejects.
+   * calls have the same keys, the section runs once. Otherwise it runs once per call, with the keys of that call. If several calls have the
+   * same keys, the first run must do the work for all of them, and the later runs must find nothing to do. The section also runs after a
+   * call that raised an error. It must not read ARGV. If it raises an error, every call of the group rejects.
    */
   readonly source?: string;
 }

@@ -100,7 +100,7 @@ export class ScriptLoader {
     if (running) return running;
     const { size } = this.scripts;
     const settle = (outcome: Error | true, scripts: number): void => {
-      // The connection on which the scripts were loaded has closed, so the result says nothing about the node now.
+      // If the connection on which the scripts were loaded has closed since, the result says nothing about the node now.
       if (this.loading.get(node) !== done) return;
       this.settle(node, outcome, scripts);
       this.loading.delete(node);

@@ -87,7 +87,7 @@ describe('the client that the options describe', () => {
       client.emit('ready');
     }
     const outage = [
-      'warn ScriptRegistry main: The connection to Redis was lost: refused. The client connects again by itself, unless its retry strategy gives up. Until then, calls fail at their deadlines.',
+      'warn ScriptRegistry main: The connection to Redis was lost: refused. The client connects again by itself, unless its retry strategy gives up. Until it is connected, calls fail at their deadlines.',
       'log ScriptRegistry main: The client is connected to Redis again.',
     ];
     expect(lines).toEqual([...outage, ...outage]);

@@ -24,7 +24,7 @@ function addParameter(target: object, key: string | symbol, type: number, parame
   Reflect.defineMetadata(PARAMETERS, all, target.constructor, key);
 }
 
-/** Type of a method that handles messages. It may have any parameters. It returns nothing or an outcome. */
+/** Type of a method that handles messages. It may have any parameters. It returns a `HandlerResult`. */
 export type StreamHandlerMethod = (...args: never[]) => HandlerResult | Promise<HandlerResult>;
 
 /**
@@ -44,7 +44,7 @@ type Accepts<M extends StreamHandlerMethod, Message> = Parameters<M>[0] extends 
 /** Type of a method that handles batches. It may have any parameters. It returns a `BatchResult`. */
 export type StreamBatchMethod = (...args: never[]) => BatchResult | Promise<BatchResult>;
 
-/** The check of `Accepts` for a handler of batches. Also `never` if the first parameter is a single message. */
+/** The same as `Accepts`, for a handler of batches. Also `never` if the first parameter is a single message. */
 type AcceptsBatch<M extends StreamBatchMethod, Message> = Parameters<M>[0] extends StreamMessage
   ? never
   : unknown extends Message
@@ -66,8 +66,8 @@ export type StreamBatchDecorator<Message = unknown> = <M extends StreamBatchMeth
 ) => void;
 
 /**
- * Decorator of methods that handle messages. A decorated method does not compile if it returns anything but an outcome or nothing, or
- * if its first parameter is a `StreamMessage` that does not accept the messages of the stream.
+ * Decorator of methods that handle messages. A decorated method does not compile if its return type is not a `HandlerResult`, or if its
+ * first parameter is a `StreamMessage` that does not accept the messages of the stream.
  */
 export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandlerMethod>(
   target: object,
@@ -79,8 +79,8 @@ export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandle
  * Makes a method of a provider or controller the handler of a group. Nest creates the class only if it can inject
  * StreamConsumerService. If your own code calls the method, no guard, pipe, interceptor or filter runs.
  *
- * The first parameter gets the `StreamMessage`, unless it has a decorator such as `@StreamPayload()`. The method returns nothing or an
- * outcome. Another return type does not compile. If a cast hides the type, the message counts as handled, and a warning is logged once.
+ * The first parameter gets the `StreamMessage`, unless it has a decorator such as `@StreamPayload()`. The method returns a `HandlerResult`:
+ * another return type does not compile. If it still returns another value, the message counts as handled, and a warning is logged once.
  * In `applyDecorators()`, which takes a `MethodDecorator`, write `StreamConsumer(...) as MethodDecorator`.
  *
  * @param options `stream` and `group` are required

@@ -45,7 +45,7 @@ export interface StreamConsumerEvents {
     /** Text that Redis stores with the dead letter, such as the last error or the reason that the handler gave. */
     readonly reason: string;
     /**
-     * Error of the last attempt; undefined if the handler returned or threw an outcome, or was not called because no attempt is
+     * Error of the last attempt; undefined if the handler used `deadLetter` or `retryLater`, or was not called because no attempt is
      * left.
      */
     readonly error?: unknown;
@@ -53,7 +53,7 @@ export interface StreamConsumerEvents {
 
   /**
    * This process no longer owns these messages: another process took them over, Redis lost the lease, or the group was deleted. Their
-   * results are not stored in Redis, except if the reply to an earlier call was lost.
+   * results are not stored in Redis. Exception: an earlier call has stored them, and only its reply was lost.
    */
   readonly messagesLost: {
     readonly stream: string;

@@ -142,8 +142,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Frees the memory that this process uses for a stream; Redis keeps the stream. Only an app that uses ever new streams needs this, such
-   * as one for each campaign, because a process remembers each stream that it has used.
+   * Frees the memory that this process uses for a stream; Redis keeps the stream. A process remembers each stream that it has used. So an
+   * app needs this only if it uses more and more streams, such as one for each campaign.
    *
    * @throws InvalidOptionError for an invalid stream, and while a consumer of this process reads the stream
    */
@@ -244,7 +244,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    * Publishes dead letters again. Only their group handles them. Each becomes a new message with a new id, and starts at attempt 1.
    *
    * @param ids ids of dead letters, from `deadLetters`
-   * @returns the number of dead letters that were published again; lower if ioredis sent a call twice
+   * @returns the number of dead letters that were published again; too low if ioredis sent a call twice, because only the second
+   *   reply arrives
    * @throws InvalidInputError or InvalidOptionError, before anything is sent; the errors of ScriptRegistry.run()
    */
   async replay(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
@@ -254,7 +255,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   /**
    * Deletes dead letters. Has the parameters and errors of `replay`.
    *
-   * @returns the number of dead letters that were deleted; lower if ioredis sent a call twice
+   * @returns the number of dead letters that were deleted; too low if ioredis sent a call twice, because only the second reply arrives
    */
   async drop(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.drop(this.catalog.get(stream), group, ids);
@@ -265,7 +266,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    * their partition are not replayed. So the call ends even if replayed messages fail again. If it fails halfway, call it again.
    *
    * @param filter selects dead letters by the time at which they died. Default: all
-   * @returns the number of dead letters that were replayed; lower if ioredis sent a call twice
+   * @returns the number of dead letters that were replayed; too low if ioredis sent a call twice, because only the second reply arrives
    * @throws InvalidInputError for an invalid filter; the other errors of `deadLetters`
    */
   async replayAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
@@ -277,7 +278,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    * deleted. If it fails halfway, call it again.
    *
    * @param filter selects dead letters by the time at which they died. Default: all
-   * @returns the number of dead letters that were deleted; lower if ioredis sent a call twice
+   * @returns the number of dead letters that were deleted; too low if ioredis sent a call twice, because only the second reply arrives
    * @throws InvalidInputError for an invalid filter; the other errors of `deadLetters`
    */
   async dropAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {

@@ -95,12 +95,12 @@ export interface StreamInspection {
   watch(watcher: PublishWatcher): void;
 }
 
-/** A message that was checked, but not sent. An outbox stores it as JSON, and publishes it later. */
+/** A message that was checked, but not sent. `luanest/outbox` stores it in SQL as JSON, and publishes it later. */
 export interface PreparedMessage {
   readonly stream: string;
   /** Payload as JSON. */
   readonly payload: string;
-  /** Options of the stream that decide about the message: its partition, and if it is refused. */
+  /** Options of the stream that decide to which partition the message goes, and whether it is refused. */
   readonly options: StreamOptions;
 }
 
@@ -151,8 +151,8 @@ export interface StreamStats {
   /** Age of the oldest message that the group has neither handled nor dead-lettered, ms; undefined if there is none. */
   readonly oldestMs: number | undefined;
   /**
-   * Number of pending messages that no consumer holds. They wait until a retry is due, or for a free consumer, because their consumer died
-   * or it is their turn.
+   * Number of pending messages that no consumer holds. Some wait until their retry is due. The others wait for a free consumer: their last
+   * consumer died, or with `ordered`, the earlier messages of their key are finished.
    */
   readonly due: number;
   /** Number of pending messages that wait for an earlier message of their key. Always 0 without `ordered`. */

@@ -140,7 +140,7 @@ it('drain pays the winners of all activities, and closes those that have ended',
 
 it('payOut is refused without a payout run', async () => {
   await expect(testing.payOut('a')).rejects.toThrow(
-    'payOut(): The app pays no payouts. Call RedPacketPayouts.run() with a handler first.',
+    'payOut(): The app does not pay winners. Call RedPacketPayouts.run() with a handler first.',
   );
   await app.close();
   app = await Test.createTestingModule({ imports: [LuanestTestingModule.forRoot()] }).compile();

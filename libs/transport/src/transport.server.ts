@@ -60,8 +60,8 @@ interface Hooks {
 }
 
 /**
- * Returns the `retryLater()` or `deadLetter()` that a handler has returned. Nest nests the results of several handlers of a pattern as `{
- * current, next }`; the first such result counts.
+ * Returns the result of `retryLater()` or `deadLetter()` if a handler has returned one. If a pattern has several handlers, Nest returns
+ * their results as nested objects `{ current, next }`. The first result of `retryLater()` or `deadLetter()` in them counts.
  */
 function outcomeOf(value: unknown): HandlerResult {
   const outcome = unfinishedOutcome(value);
@@ -236,7 +236,8 @@ export class StreamServer
       () => replies.end(),
       (thrown: unknown) => replies.fail(thrown),
     );
-    // A method that still waits when the consumer stops, for the handler or for Redis, would make another process run the request again.
+    // When the consumer stops, this method must end, even if the handler or a call to Redis still runs. Otherwise the consumer would hand
+    // the request back, and another process would run it again.
     const stopped = new Promise<void>((resolve) => {
       message.signal.addEventListener('abort', () => {
         void replies.fail(message.signal.reason);

@@ -154,7 +154,7 @@ export interface Work<A extends Attempt> {
    */
   readonly final?: readonly string[];
   /**
-   * Object that renews the leases in Redis while handlers run. Default: no renewal, for modules whose tasks or messages have no lease each.
+   * Object that renews the leases in Redis while handlers run. Default: no renewal, for modules whose tasks or messages have no leases.
    */
   readonly leases?: LeaseOwner<A>;
 }
@@ -167,8 +167,8 @@ interface Limits extends ResolvedShutdown {
 
 /**
  * Runs the handlers of one worker. Limits how many run at the same time, applies timeouts, reports exactly one result per attempt, and
- * waits for the handlers at a shutdown. After a timeout, the task is released `abortGraceMs` later, but its handler keeps its slot until
- * the handler has really ended.
+ * waits for the handlers at a shutdown. When `abortGraceMs` after a timeout is over, the attempt has failed, but its handler keeps its slot
+ * until it has really ended.
  * See DECISIONS.md: slot-until-the-handler-ends
  */
 export class Attempts<A extends Attempt> implements Timeouts {
@@ -278,7 +278,7 @@ export class Attempts<A extends Attempt> implements Timeouts {
     const answered = taking.then(() => Promise.all([this.untilIdle(), calls.settled()]));
     await endsWithin(LAST_ANSWERS_MS, answered);
     time.clearTimer(this.overtimeTimer);
-    // No lease is renewed after this, and no timer for the timeout of an attempt that has ended is left.
+    // Stops renewing leases, and stops the timer for renewals and timeouts.
     this.book.clear();
   }
 
@@ -333,7 +333,7 @@ export class Attempts<A extends Attempt> implements Timeouts {
     this.work.fail(attempt, failureOf(error, attempt, this.work.final));
   }
 
-  /** Called twice: when `timeoutMs` is over, and when `abortGraceMs` after it is over. @param now the time by `time.monotonicMs()` */
+  /** Called when `timeoutMs` is over, and again `abortGraceMs` later. @param now the time by `time.monotonicMs()` */
   timeOut(attempt: A, now: number): void {
     if (attempt.decided) return;
     if (attempt.timeout !== undefined) {

@@ -43,7 +43,7 @@ export function resolveBackoff(value: unknown, where: Checks): ResolvedBackoff {
  */
 export function delayAfter(attempt: number, backoff: ResolvedBackoff, random = Math.random()): number {
   const { delayMs, factor, maxDelayMs } = backoff;
-  // 0 * Infinity would be NaN.
+  // After many attempts, `factor ** (attempt - 1)` may be Infinity, and 0 * Infinity would be NaN.
   const whole = delayMs === 0 ? 0 : Math.min(maxDelayMs, delayMs * factor ** (attempt - 1));
   return Math.round(whole * (1 - random / 2));
 }

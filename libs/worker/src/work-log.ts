@@ -12,7 +12,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   settle: 'to store outcomes',
   renew: 'to renew leases',
   sweep: 'to look for lost work',
-  watch: 'to measure the group',
+  watch: 'to check the consumer group',
   pause: 'to read if the queue is paused',
 };
 

@@ -28,7 +28,7 @@ export interface WorkOptions extends AttemptOptions {
    */
   readonly leaseMs?: number;
   /**
-   * Longest time that a handler may run, ms; integer from 1 to 2^31 - 1. After this time the signal fires, and the handler has
+   * Longest time that a handler may run, ms; integer from 1 to 2^31 - 1. After this time its AbortSignal is aborted, and the handler has
    * `abortGraceMs` more to end. If the handler then throws an error, or still runs after `abortGraceMs`, the attempt has failed. Default
    * 300,000 (5 minutes).
    */

@@ -29,7 +29,7 @@ export interface ConsoleAppOptions {
 
 /**
  * Starts an app of Nest that has only the console, and the modules whose data is in Redis. No handler runs in this app. Only `luanest
- * console` loads this file, because it needs Nest.
+ * console` loads this file, because the file needs Nest.
  *
  * @returns the link to the page, and a function that ends the app
  */
@@ -68,8 +68,8 @@ function modulesOf({ redis, found }: ConsoleAppOptions): DynamicModule[] {
     LockModule.forRoot(),
     ScheduledLockModule.forRoot({ namespace: 'luanest-console' }),
     RateLimitModule.forRoot(),
-    // Only queues that exist are imported, because the module of a queue writes the queue's number of partitions into Redis. Red packets
-    // get no queue, or they would schedule tasks in it.
+    // Only queues that exist are imported, because the module of a queue writes the queue's number of partitions into Redis. `isGlobal` is
+    // false, so that RedPacketModule finds no queue: it would schedule tasks there.
     ...(first
       ? [
           DelayedTaskModule.forRoot({

@@ -11,8 +11,9 @@ import { UsageError } from '../usage-error';
 const HELP = `Usage: luanest console [--redis URL] [--cluster] [--prefix PREFIX] [--port PORT] [--act] [--payloads]
 
 Serves the page of luanest/console without the app, on 127.0.0.1, to the one browser that opens the printed link first.
-It shows what it finds in Redis: queues, schedules, streams, locks, jobs, claims, blocked subjects, red packets.
-Rules of limits and rewards, and the outbox, are known only to the app. Ctrl-C ends it.
+It shows what it finds in Redis: queues, schedules, streams, locks, jobs, ids that luanest/once has claimed,
+clients that luanest/rate-limit blocks, red packets. It cannot show what only the app knows: the rules of
+limits and rewards, and the table of luanest/outbox. Ctrl-C ends it.
 
   --redis URL      redis://user:password@host:6379, or rediss:// with TLS. Default: the environment variable REDIS_URL
   --cluster        the URL is a node of a Cluster
@@ -85,7 +86,7 @@ async function find(url: URL, cluster: boolean, prefix: string, folder: string):
   }
 }
 
-/** Returns the options of ioredis for the Cluster of a node. */
+/** Returns the options of ioredis for the Cluster to which the node at this URL belongs. */
 function clusterOf({ hostname, port, username, password, protocol }: URL) {
   const account = {
     ...(username !== '' && { username: decodeURIComponent(username) }),

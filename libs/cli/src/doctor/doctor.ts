@@ -10,7 +10,7 @@ import { report } from './report';
 const HELP = `Usage: luanest doctor [--redis URL] [--cluster] [--prefix PREFIX] [--client ioredis|redis] [--json]
 
 Looks at a Redis: version, eviction, persistence, replicas, Lua, permissions, clock, latency, keys.
-For each finding: what is so, why it matters, what to do. It changes nothing.
+For each finding: what was found, why it matters, what to do. It changes nothing.
 The exit status is 1 if there is an error.
 
   --redis URL      redis://user:password@host:6379, or rediss:// with TLS. Default: the environment variable REDIS_URL
@@ -62,7 +62,7 @@ async function examineOrReport(examination: Parameters<typeof examine>[0]): Prom
         check: 'connection',
         level: 'error',
         found: error.message,
-        why: 'While Redis is unavailable, each lib does what its option `onRedisError` says.',
+        why: 'While Redis is unavailable, rate-limit, scheduled-lock and @Idempotent do what their option `onRedisError` says. Other calls fail.',
         remedy: 'Check host, port, TLS (rediss://), user and password, and if a firewall lets this machine connect.',
       },
     ];

@@ -1,8 +1,8 @@
 /** A command that luanest or its scripts send. The doctor asks Redis if the user may run it. */
 export interface Probe {
   /**
-   * Part of luanest that needs the command. `scripts`: every call. `wake-up`: code that waits, which polls without it. Otherwise the name
-   * of a lib, or of a group in `CONNECTION`.
+   * Part of luanest that needs the command. `scripts`: every call. `wake-up`: waiting locks, workers and consumers, which poll if they may
+   * not run the command. Otherwise the name of a lib, or of a group in `CONNECTION`.
    */
   readonly of: string;
   /** Name of the command as ACL SETUSER expects it, such as `client|setname`. */
@@ -84,8 +84,8 @@ function probesOf(of: string, command: string, key: string): Probe[] {
 }
 
 /**
- * Returns the arguments with which a permission is asked for. Most commands get the key six times, because each command has its keys at
- * other positions, and some servers crash if an argument is missing there.
+ * Returns the arguments for asking Redis about a command. Most commands get the key six times: each command has its keys at other
+ * positions, and some servers crash if an argument at such a position is missing.
  */
 function argsOf(command: string, key: string): string[] {
   if (command === 'evalsha' || command === 'eval') return ['', '1', key];

@@ -35,7 +35,7 @@ export const schedule: Migration = {
       root.file.note(
         root.type,
         'check',
-        'Modules were added. Set `url` to your Redis. `namespace` is the name of the app: two apps with the same one share their jobs',
+        'Modules were added. Set `url` to your Redis. `namespace` is the name of the app: two apps with the same namespace share the locks of their jobs',
       );
   },
 };
@@ -84,7 +84,7 @@ function problemOf(
   if (second)
     return 'The method has two schedules. Give each schedule a method of its own, then run luanest migrate again';
   if (scheduler === 'Timeout')
-    return 'A job with @Timeout runs at each start of each process. To run it once for each version, add @ScheduledLock({ key: version })';
+    return 'A job with @Timeout runs at each start of each process. To run it once for each version of the app, add @ScheduledLock({ key: version })';
   const injectable = syntax.decorator(type, 'Injectable')?.arguments[0]?.getText() ?? '';
   if (/Scope\.(REQUEST|TRANSIENT)/.test(injectable))
     return 'The class of this job is request-scoped or transient, so it cannot be locked. Move the job into a provider of the default scope';

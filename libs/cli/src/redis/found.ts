@@ -11,7 +11,7 @@ const [MOST_KEYS, AT_A_TIME] = [100_000, 1_000];
 /** A part of a queue or of a stream: a hash tag, whose keys are all on one master. */
 export interface Partition {
   readonly node: Node;
-  /** First part of its keys, such as `luanest:delayed-task:{emails:0}:`. */
+  /** Beginning of the names of its keys, such as `luanest:delayed-task:{emails:0}:`. */
   readonly start: string;
 }
 
@@ -19,9 +19,9 @@ export interface Partition {
 export interface Found {
   /** The partitions of each queue of tasks, by its name. */
   readonly queues: ReadonlyMap<string, readonly Partition[]>;
-  /** The partitions of each stream, by its name. A stream that another program writes is not found. */
+  /** The partitions of each stream, by its name. A stream that another program creates under a key of its own is not found. */
   readonly streams: ReadonlyMap<string, readonly Partition[]>;
-  /** Number of partitions of the red packets; undefined if there is none. */
+  /** Number of partitions of the red packets; undefined if Redis has no red packets. */
   readonly packetPartitions: number | undefined;
   /** False if Redis has more keys than were visited, so there may be more queues and streams. */
   readonly isAll: boolean;
@@ -52,7 +52,7 @@ export async function findIn(masters: readonly Master[], prefix: string): Promis
   }
   const streams = new Map<string, Partition[]>();
   for (const tag of tagsOf(keys, `${prefix}:stream-consumer:{`, '}:stream')) {
-    // The tag is `<stream>.<partition>.<number>`.
+    // The tag is `<stream>.<partition>.<number>`. The number only decides the hash slot.
     const name = tag.replace(/\.\d+\.\d+$/, '');
     const start = `${prefix}:stream-consumer:{${tag}}:`;
     streams.set(name, [...(streams.get(name) ?? []), { start, node: nodeOf(start) }]);
@@ -78,7 +78,7 @@ async function scan(node: Node, prefix: string, most: number): Promise<{ keys: s
   return { keys: [...keys], isAll: cursor === '0' };
 }
 
-/** Returns the texts between `start` and `end` of the keys that begin and end so, sorted. */
+/** Takes the keys that begin with `start` and end with `end`. Returns the texts in between, sorted. */
 function tagsOf(keys: readonly string[], start: string, end: string): string[] {
   const found = keys.filter((key) => key.startsWith(start) && key.endsWith(end));
   return found.map((key) => key.slice(start.length, -end.length)).sort();

@@ -23,7 +23,7 @@ Each time it sends one INFO to each master, and seven commands for each partitio
   --redis URL      redis://user:password@host:6379, or rediss:// with TLS. Default: the environment variable REDIS_URL
   --cluster        the URL is a node of a Cluster: shows the sum of all masters
   --prefix PREFIX  \`prefix\` of ScriptRegistryModule. Default: luanest
-  --once           prints the rates of 2 s and ends; also if the output is not a terminal`;
+  --once           prints the rates of 2 s and ends. This is the default if the output is not a terminal`;
 
 export const top: Command = {
   summary: 'shows what a Redis does: queues and streams, and rates, times and failures of commands',
@@ -72,7 +72,7 @@ function sampler(masters: readonly Master[], prefix: string): () => Promise<Mome
   return async () => {
     const [sample, work] = await Promise.all([
       takeSample(masters.map(({ node }) => node)),
-      // The user may be allowed INFO only. The rest of the screen is then still right.
+      // The Redis user may have permission for INFO only. Then the screen shows at least the commands.
       readWork().catch((error: Error): WorkSample => ({
         atMs: 0,
         counts: new Map(),

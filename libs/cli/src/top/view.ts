@@ -13,7 +13,7 @@ export interface CommandRates {
   /** Mean execution time of a call between two samples, microseconds. */
   readonly usecPerCall: number;
   readonly p99Usec: number;
-  /** Time that Redis spent on this command between two samples, percent of one core. */
+  /** Time that Redis spent on this command between two samples, percent of one core; for a Cluster, the mean of its masters. */
   readonly busyPercent: number;
 }
 
@@ -48,7 +48,7 @@ const HEADS = ['command', 'calls/s', 'failed/s', 'µs/call', 'p99 µs', 'busy %'
 /**
  * Returns the lines of the screen, at most `rows`, each with at most `columns` characters.
  *
- * @param work returns the table of queues and streams, with at most this number of lines
+ * @param work returns the table of queues and streams, with at most the number of lines that it gets
  */
 export function linesOf(
   where: string,

@@ -1,11 +1,11 @@
 import { measuredMs, time } from '../../../internal/src/without-nest';
 import type { Found, Partition } from '../redis/found';
 
-/** Maximum number of partitions that are read for one screen: seven commands for each partition of a queue or group of a stream. */
+/** Maximum number of partitions that are read for one screen. Each takes about seven commands. */
 const MOST_PARTITIONS = 200;
 /** Maximum number of unread messages that are counted one by one. */
 const MOST_COUNTED = 100;
-/** Is added to the due time of a task that waits for the turn of its group, as in `in-line.lua` of delayed-task. */
+/** delayed-task adds this number to the due time of a task that waits for other tasks of its group (see in-line.lua there). */
 const IN_LINE = 4_503_599_627_370_496;
 
 /** The numbers of a queue, or of a group of a stream. */
@@ -17,9 +17,9 @@ export interface WorkCounts {
   /** Tasks that run, or messages that consumers hold. */
   readonly running: number;
   readonly dead: number;
-  /** Since when the first task is due, or the age of the oldest message that is not settled, ms; 0 if there is none. */
+  /** How long the first task has been due, or the age of the oldest message that is not settled, ms; 0 if there is none. */
   readonly oldestMs: number;
-  /** Messages that the group has settled since it exists. Redis has no such count of a queue. */
+  /** Messages of the stream that are neither unread nor held, so the group has settled them. Redis has no such count for queues. */
   readonly settled?: number;
 }
 
@@ -29,7 +29,7 @@ export interface WorkSample {
   readonly counts: ReadonlyMap<string, WorkCounts>;
   /** Number of queues and streams that were not read, because there are too many. */
   readonly unread: number;
-  /** Message of the error if they could not be read. */
+  /** Message of the error if the queues and streams could not be read. */
   readonly problem?: string;
 }
 
@@ -50,7 +50,7 @@ export async function takeWork({ queues, streams }: Found): Promise<WorkSample> 
   return { atMs: measuredMs(), counts: new Map(found.flat()), unread };
 }
 
-/** Counts as the script `stats` of delayed-task does. */
+/** Counts as the script `stats` of delayed-task does, but `oldestMs` leaves out tasks that wait for other tasks of their group. */
 async function countTasks({ node, start }: Partition, nowMs: number): Promise<WorkCounts> {
   const [due, leased, dead] = [`${start}due`, `${start}leased`, `${start}dead`];
   const count = async (...words: (string | number)[]): Promise<number> => Number(await node.call(...words));
@@ -59,7 +59,7 @@ async function countTasks({ node, start }: Partition, nowMs: number): Promise<Wo
     count('ZCOUNT', due, '-inf', nowMs),
     count('ZCOUNT', due, IN_LINE, IN_LINE + nowMs),
     count('ZCARD', leased),
-    // The next tasks of schedules are in `leased` with the score 0.
+    // A score of 0 in `leased` stands for a task that is scheduled to follow an attempt which has ended. It counts as waiting.
     count('ZCOUNT', leased, 0, 0),
     count('ZCARD', dead),
     node.call('ZRANGE', due, 0, 0, 'WITHSCORES'),
@@ -79,7 +79,7 @@ async function countGroups(name: string, partitions: readonly Partition[], nowMs
   await Promise.all(
     partitions.map(async (partition) => {
       const { node, start } = partition;
-      // A stream may be deleted meanwhile.
+      // The stream may have been deleted since it was found. Then it has no groups.
       const [info, rows] = await Promise.all([
         node.call('XINFO', 'STREAM', `${start}stream`).catch(() => []),
         node.call('XINFO', 'GROUPS', `${start}stream`).catch(() => []),
@@ -120,7 +120,7 @@ async function countMessages(
     node.call('XLEN', `${start}dead:${group}`),
   ]);
   const [held, oldestHeld] = pending as [number, string | null];
-  // Redis reports no lag if an unread message was deleted, and its lag counts messages that were trimmed.
+  // Redis reports no lag if an unread message was deleted. Its lag also counts trimmed messages, so it is ignored if no message is unread.
   const lag = row.get('lag') as number | null | undefined;
   const waiting = next === undefined ? 0 : Number(lag ?? (await unread(MOST_COUNTED)).length);
   const ids = [oldestHeld, next].filter((id) => typeof id === 'string');

@@ -1,21 +1,21 @@
 --[[
-begin-action: write down an action before it runs.
+begin-action: add an action of an operator to the log, before the action runs.
 
-KEYS[1]  order        zset      <prefix>:console:{log}:order    tokens of the entries, by their times in us
-KEYS[2]  entries      hash      <prefix>:console:{log}:entries  'b' and the token: who does what; 'e' and the token: what came out
+KEYS[1]  order        zset      <prefix>:console:{log}:order    tokens of the entries, by their times in microseconds
+KEYS[2]  entries      hash      <prefix>:console:{log}:entries  b<token>: who does what; e<token>: the result
 ARGV[1]  token        str       identifies the entry
 ARGV[2]  text         str       who does what, as JSON
 ARGV[3]  keep         int >= 1  number of the newest entries that are kept
 ARGV[4]  retentionMs  int >= 1  time for which an entry is kept, ms
 
 Returns at_us
-  at_us  str  time of the entry, us since 1970; larger than that of each earlier entry
+  at_us  str  time of the entry, microseconds since 1970; larger than that of each earlier entry
 
 O(log N) and O(removed entries). TTL: retentionMs from the newest entry. Clock: Redis. Replay: the same token gets the same reply.
 ]]
 -- @include clock
 local known = redis.call('ZSCORE', KEYS[1], ARGV[1])
--- Raises an error if the key has another type, before the first write.
+-- Raises an error before the first write if the key of the entries has another type.
 redis.call('HLEN', KEYS[2])
 if known then return known end
 local newest = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]

@@ -1,15 +1,15 @@
 --[[
 list-actions: read a page of the log of actions, the newest first.
 
-KEYS[1]  order     zset      <prefix>:console:{log}:order    tokens of the entries, by their times in us
-KEYS[2]  entries   hash      <prefix>:console:{log}:entries  'b' and the token: who does what; 'e' and the token: what came out
-ARGV[1]  beforeUs  str       only entries that are older, us since 1970; '' for the newest
+KEYS[1]  order     zset      <prefix>:console:{log}:order    tokens of the entries, by their times in microseconds
+KEYS[2]  entries   hash      <prefix>:console:{log}:entries  b<token>: who does what; e<token>: the result
+ARGV[1]  beforeUs  str       only entries that are older, microseconds since 1970; '' to begin with the newest
 ARGV[2]  limit     int >= 1  maximum number of entries
 
 Returns at_us, begin, finish, ...
-  at_us   str  time of an entry, us since 1970
+  at_us   str  time of an entry, microseconds since 1970
   begin   str  who does what, as JSON
-  finish  str  what came out, as JSON; '' if nothing was written yet
+  finish  str  the result, as JSON; '' if it was not written yet
 
 O(log N + limit). TTL: none is changed. Clock: none. Replay: harmless, writes nothing.
 ]]

@@ -1,12 +1,12 @@
 --[[
-list-processes: read the processes that wrote history last.
+list-processes: read the processes that wrote their counts last.
 
 KEYS[1]  seen       zset  <prefix>:console:{history}:seen        as in write-history
 KEYS[2]  processes  hash  <prefix>:console:{history}:processes   as in write-history
-ARGV[1]  limit      int
+ARGV[1]  limit      int   maximum number of processes
 
 Returns rows
-  rows  str  name, ms of its last write, and what it reports of itself as JSON, of each; the last one first
+  rows  str  three for each process: name, time of its last write in ms since 1970, JSON about the process; the latest write first
 
 O(limit). TTL: untouched. Clock: not read. Replay: reads again.
 ]]

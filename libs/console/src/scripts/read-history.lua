@@ -1,12 +1,12 @@
 --[[
-read-history: read the counts of a range of minutes of a day.
+read-history: read the counts of some minutes of a day.
 
 KEYS[1]  day   string  <prefix>:console:{history}:day:<day>   as in write-history
 ARGV[1]  from  int     first byte
 ARGV[2]  to    int     last byte
 
 Returns counts
-  counts  str  bytes; shorter than asked for if nothing was counted later
+  counts  str  the bytes from..to, 4 for each number; fewer if the end of the range was never counted
 
 O(bytes). TTL: untouched. Clock: not read. Replay: reads again.
 ]]

@@ -2,7 +2,7 @@
 share-secret: agree on one secret among all processes.
 
 KEYS[1]  secret       string    <prefix>:console:{csrf}:secret  the secret of all processes
-ARGV[1]  proposed     str       the secret if there is none yet
+ARGV[1]  proposed     str       becomes the secret if Redis has none yet
 ARGV[2]  retentionMs  int >= 1  time for which a new secret is kept, ms
 
 Returns secret

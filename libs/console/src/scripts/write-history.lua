@@ -1,18 +1,18 @@
 --[[
-write-history: add the counts of one process in one minute to those of the others, and note the process.
+write-history: add the counts of one process in one minute to the counts of all processes, and store when the process wrote last.
 
-KEYS[1]  day        string  <prefix>:console:{history}:day:<day>   per minute `most` numbers of 32 bits
-KEYS[2]  seen       zset    <prefix>:console:{history}:seen        processes, by the ms of their last write
-KEYS[3]  processes  hash    <prefix>:console:{history}:processes   of each process, the token of its last write and what it reports
-ARGV[1]  process    str
-ARGV[2]  token      str     of this write; a token that is not new adds nothing
-ARGV[3]  about      str     JSON
+KEYS[1]  day        string  <prefix>:console:{history}:day:<day>   20 numbers of 32 bits for each minute; <day>: days since 1970
+KEYS[2]  seen       zset    <prefix>:console:{history}:seen        processes, by the time of their last write, ms since 1970
+KEYS[3]  processes  hash    <prefix>:console:{history}:processes   by process: token of its last write, line break, `about`
+ARGV[1]  process    str     name of the process
+ARGV[2]  token      str     of this write; if it is the token of the last write of the process, nothing is added
+ARGV[3]  about      str     JSON about the process, such as its memory
 ARGV[4]  ttlMs      int     how long the day is kept, ms
-ARGV[5]  keep       int     most processes
-ARGV[6..]  counts   list(str)  index of a number in the day, and what is added to it; at most 100 pairs
+ARGV[5]  keep       int     maximum number of processes that are stored
+ARGV[6..]  counts   list(str)  pairs: index of a number in the day, and what is added to that number; at most 100 pairs
 
 Returns written
-  written  1 | 0  0: this write was there already
+  written  1 | 0  0: Redis had this write already
 
 O(counts + log keep). TTL: ttlMs. Clock: Redis. Replay: adds nothing.
 ]]

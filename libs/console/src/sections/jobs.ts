@@ -14,11 +14,11 @@ const OTHERS = ['jobs', 'others'] as const;
 const FILTERS = ['running', 'failing'] as const;
 /** Number of past runs that are read for each job: all that Redis keeps. */
 const RECORDS = 50;
-/** Maximum length of a namespace and a name with `:` between them; maximum number of jobs of other apps that a search returns. */
+/** MAX_TAG: maximum length of `<namespace>:<job>`, in characters. MOST_FOUND: maximum number of jobs of other apps in a search result. */
 const [MAX_TAG, MOST_FOUND] = [1_024, 20];
 /** Longest time that `run-now` waits for the end of the run, ms. A longer run continues. */
 const SOON_MS = 1_000;
-/** Outcomes of ticks that another process took, or that came too late. They do not show whether the job works. */
+/** Calls with these statuses did not run the job (locked, already claimed, or not on time), so they do not show whether the job works. */
 const SKIPPED: readonly JobRecord['status'][] = ['skipped-held', 'skipped-slot', 'stale'];
 
 /**
@@ -35,7 +35,7 @@ export const jobsSection: SectionFactory = (app) => {
     return Promise.all(service.names.map(async (name) => [name, await lookAt(name)] as const));
   };
   const { pattern, tagOf } = taggedKeys(jobs.registry, 'scheduled-lock', 'history');
-  /** Reads the jobs of other apps, page by page. Their name is the namespace and the name, with `:` between them. */
+  /** Reads the jobs of other apps, page by page. The page shows such a job as `<namespace>:<job>`. */
   const others = async (page: Parameters<typeof scanPage>[2], name?: string) => {
     const own = new Set(service.names.map((each) => jobs.tagOf(each)));
     const chosen = name === undefined ? pattern : pattern.replace('*', () => `*${globOf(name)}`);

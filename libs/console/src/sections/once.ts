@@ -29,8 +29,8 @@ const ACTIONS: readonly Action[] = [
 const [MAX_ID, MOST_FOUND] = [1_024, 20];
 
 /**
- * Section of idempotency. It shows who works on a request, when the lease of the request ends, and how large its response is. Redis has no
- * list of these keys, so each page scans the keys.
+ * Section of the lib `once` (idempotency). It shows the state of each id, when the lease of its claim ends, and how large its result is.
+ * Redis has no list of these ids, so each page scans the keys.
  */
 export const onceSection: SectionFactory = (app, context) => {
   const service = app.find('OnceService') as OnceService | undefined;
@@ -103,7 +103,7 @@ export const onceSection: SectionFactory = (app, context) => {
             const look = await once.look(kind, id);
             return look.state === '' ? [] : [matchOf(list, id, look)];
           }
-          // The key of a request begins with its user. The search does not know the user, so it must scan the keys.
+          // The id of a request begins with its user, and that of a handler with its scope. The search knows neither, so it scans the keys.
           const page = { limit: MOST_FOUND, mostVisited: MOST_OF_SEARCH };
           const { items, nextCursor } = await scanned(kind, id, page, (tag, look) => {
             const match = matchOf(list, tag, look);
@@ -183,8 +183,8 @@ function matchOf(list: string, id: string, look: Look): Match {
 }
 
 /**
- * Splits an id into the name that people know, and the scope of its method or the user of its request. If the id of a request is long, the
- * name is a hash.
+ * Splits an id into the name that people know, and the scope of its method or the user of its request. The lib stores a hash instead of a
+ * long id of a request. The hash does not show the user, so it is the name.
  */
 function namesOf(list: string, id: string): { readonly of: string | null; readonly name: string } {
   if (list === 'handlers') {

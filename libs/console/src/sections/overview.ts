@@ -167,7 +167,7 @@ function valuesOf(server: Server) {
     state: server.ready ? 'connected' : 'not-connected',
     version: versionOf(server),
     usedMemory: numberOf(server, 'used_memory'),
-    // INFO has 0 if there is no limit.
+    // INFO reports 0 if the server has no memory limit.
     maxMemory: most === 0 ? undefined : most,
     clients: numberOf(server, 'connected_clients'),
     commandsPerSecond: numberOf(server, 'instantaneous_ops_per_sec'),

@@ -9,7 +9,7 @@ import { input, nothing, one, refused, unknownAddress, type Input } from './supp
  * number of tasks of a queue that it counts if there is a filter.
  */
 const [MOST_SAMPLES, MOST_COUNTED] = [5, 256];
-/** Latest instant that the action `move` accepts, ms since 1970: the year 5138. The lib itself allows only the next 100 years. */
+/** Latest instant that the action `move` accepts, ms since 1970: the year 5138. `luanest/delayed-task` allows only the next 100 years. */
 const MAX_MS = 1e14;
 const TASKS = ['tasks', 'dead', 'leases'];
 const FILTERS = ['waiting', 'running', 'dead', 'queue:', 'name:', 'group:'];

@@ -58,7 +58,7 @@ const COLUMNS: Readonly<Record<string, Pick<Listing, 'columns'>>> = {
   leases: LEASES,
 };
 
-/** Maximum number of rows that a lib returns in one page. */
+/** Maximum number of rows that `luanest/delayed-task` returns in one page. */
 const MOST_ROWS = 256;
 
 /** Section of the queues of delayed tasks. It shows why a task waits, why a queue is late, and which action helps. */

@@ -10,7 +10,7 @@ type DeadLetter = Awaited<ReturnType<RedPacketPayouts['deadLetters']>>['items'][
 
 const ALL = ['red-packets', 'activities'] as const;
 const MAX_ID = 128;
-/** Number of activities that the summary reads, and in which a search looks for a user. They are those that end last. */
+/** Number of activities that the summary reads, and in which a search looks for a user: those whose retention ends last. */
 const NEWEST = 10;
 /** Maximum number of dead-lettered payouts that are read to find one of them by its id. */
 const MOST_DEAD = 5_000;
@@ -32,7 +32,7 @@ export const redPacketsSection: SectionFactory = (app, context) => {
       nextCursor,
     );
   };
-  /** Returns a page of winners. Reads several pages of `records`, because a page of `records` covers only one bucket and may be empty. */
+  /** Returns a page of winners. Reads several pages of `records`: each covers only one bucket (a part of the packets), and may be empty. */
   const winnersPage = async (id: string, limit: number, cursor: string | undefined): Promise<Listing> => {
     const grants: Grant[] = [];
     let next = cursor;
@@ -227,7 +227,7 @@ function deadTarget(target: Target): { readonly id: string; readonly deadId?: st
   return address.length === 5 && deadId !== undefined ? { id, deadId } : unknownAddress(address);
 }
 
-/** Returns the number of settled payouts: all grants without the open and the dead-lettered payouts. */
+/** Returns the number of settled payouts: all grants, minus the open and the dead-lettered payouts. */
 function paidOf({ grantedPackets, openPayouts, deadLetters }: ActivityStatus): number {
   return Math.max(0, grantedPackets - openPayouts - deadLetters);
 }

@@ -10,7 +10,7 @@ export type Master = ReturnType<ReturnType<ScriptRegistry[typeof CONSOLE]>['node
 const MOST_PER_SCAN = 500;
 /** Maximum number of keys that all SCANs for one page visit: about 2 ms of work for Redis. See DECISIONS.md: pages-of-a-scan */
 const MOST_PER_PAGE = 5_000;
-/** A page ends when this share of the keys that it may visit were matching keys, whose values it has read: 1,000 keys. */
+/** A page also ends after this share of `mostVisited` matching keys (1,000 of 5,000 keys), because the value of each is read as well. */
 const SHARE_READ = 1 / 5;
 /** Maximum number of keys that a search visits: about 40 ms of work for Redis, in steps of less than 1 ms. */
 export const MOST_OF_SEARCH = 100_000;

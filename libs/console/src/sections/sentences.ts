@@ -2,7 +2,7 @@ import type { Sentence } from '../console.types';
 
 type Values = NonNullable<Sentence['values']>;
 
-/** The sentences of all sections, by code. `{name}` is one of the values of the sentence. The page has them in Chinese. */
+/** The sentences of all sections, by code. `{name}` stands for the value `name` of the sentence. The page translates them to Chinese. */
 const ERRORS = {
   'books-do-not-add-up': 'The audit of {activity} found a problem: {problem}.',
   'job-died':

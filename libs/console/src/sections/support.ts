@@ -7,8 +7,8 @@ export const input = new Checks('Console', (message) => new InvalidInputError(me
 export type Input = Readonly<Record<string, string | number>>;
 
 /**
- * Returns a section that refuses actions that it does not have, and lists as targets of actions on one thing. So sections do not check
- * this themselves.
+ * Returns the section with a check before each action, so that sections need no such checks. The check refuses an action that the section
+ * does not have, and a list as the target of an action for one thing.
  */
 export function checked(section: Section): Section {
   const check = (action: string, target: Target): void => {
@@ -18,7 +18,7 @@ export function checked(section: Section): Section {
       throw input.error(`The section ${section.name} has no action ${shown(action)}. Known: ${names}.`);
     }
     if (known.on !== 'one' || 'address' in target) return;
-    throw input.error(`The action ${action} is for one thing, not for all of a list. Give its address.`);
+    throw input.error(`The action ${action} is for one thing, not for a whole list. Pass the address of that thing.`);
   };
   return {
     ...section,
@@ -43,7 +43,7 @@ export function unknownAddress(address: Address): never {
   throw input.error(`The console has nothing at ${shown(address.join('/'))}.`);
 }
 
-/** Returns the options of a page of a lib. @param most longest page of the lib */
+/** Returns `limit` and `cursor` for a call that lists items. @param most maximum number of items that the call returns */
 export function pageOf({ limit, cursor }: Pick<ListQuery, 'limit' | 'cursor'>, most = Infinity) {
   return { limit: Math.min(limit, most), ...(cursor !== undefined && { cursor }) };
 }

@@ -3,13 +3,13 @@ import type { Address, Column, Listing, Row, Sentence, Story, Value } from '../c
 type Name<S extends string> = S extends `${infer N}:${string}` ? N : S;
 type Names<S extends string> = S extends `${infer First} ${infer Rest}` ? Name<First> | Names<Rest> : Name<S>;
 
-/** The values of a row or of facts, by name. The kind of a column makes an instant, a duration, a size or a link of a plain value. */
+/** The values of a row or of facts, by name. The kind of a column turns a plain value into an instant, a duration, a size or a link. */
 type Values<S extends string> = Readonly<Record<Names<S>, Value | undefined>>;
 
 /** A list: its columns, and how its rows are made. */
 export interface Table<S extends string> {
   readonly columns: readonly Column[];
-  /** @param address address of the item of the row; a link without an address of its own leads to it */
+  /** @param address address of the item that the row shows; a cell of kind `link` with a plain text leads to this address */
   row(values: Values<S>, address?: Address, level?: Sentence['level'] | false): Row;
   /** Returns a page of the list. @param nextCursor undefined if no page follows */
   page(rows: readonly Row[], nextCursor?: string): Listing;

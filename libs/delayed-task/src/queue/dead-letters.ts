@@ -15,7 +15,7 @@ const REPEAT = 'Repeat the call: it continues with the dead letters that are lef
 interface Cleared {
   /** Number of dead letters that this step has replayed or dropped. */
   readonly done: number;
-  /** Time for the next step: dead letters that are newer are not handled, ms since 1970. */
+  /** `untilMs` of the next step, ms since 1970. Dead letters that are newer are not handled. */
   readonly untilMs: number;
   readonly lastMs: number;
   /** Id of the last dead letter that this step has read; '' after the last step in a partition. */

@@ -14,8 +14,8 @@ import { NEVER_MS, type TaskPages } from './task-pages';
 import type { TaskQueue } from './task-queue';
 
 /**
- * A change of a schedule is tried at most this often. It must be tried again if another change came first, or if the schedule created a
- * task meanwhile.
+ * Maximum number of times that a change of a schedule is repeated. It must be repeated if another process changed the schedule first, or if
+ * the schedule created a task meanwhile.
  */
 const MOST_TRIES = 20;
 
@@ -46,8 +46,8 @@ export class Schedules {
   ) {}
 
   /**
-   * Creates or changes a schedule. An unchanged schedule is not touched, so that it misses no slot, unless it waits for a later time than
-   * its next slot.
+   * Creates or changes a schedule. An unchanged schedule stays as it is, so that none of its tasks is skipped. It is stored again only if
+   * it waits for a later time than the next one of its rule.
    */
   async upsert(id: string, rule: ScheduleRule, task: ScheduledTask): Promise<{ readonly nextRunAtMs: number }> {
     const stored = storedId(id);
@@ -123,14 +123,16 @@ export class Schedules {
   }
 
   /**
-   * Returns the time of the next task of a schedule, ms since 1970. While a worker creates a task, that is the time of the task after it.
+   * Returns the time of the next task of a schedule, ms since 1970. While a worker creates a task of the schedule, Redis has no due time of
+   * the schedule. The next time is then computed from the rule.
    */
   private async nextOf(stored: string, { state, atMs }: Found, rule: ScheduleRule): Promise<number> {
     return state === 'waiting' ? atMs : nextSlot(rule, await this.nowMs(stored));
   }
 
   /**
-   * Returns the time by Redis' clock, ms since 1970, because the clock of this process may be ahead. The script `list` returns this time.
+   * Returns the time by Redis' clock, ms since 1970, because the clock of this process may be ahead. If `untilMs` is in the future, the
+   * script `list` returns this time instead of `untilMs`.
    */
   private async nowMs(stored: string): Promise<number> {
     const { due, tasks, runs } = this.queue.partitions.of(stored);

@@ -24,7 +24,7 @@ interface Cron {
   };
 }
 
-/** Hours that surely span any change of the clocks, such as the start of summer time. */
+/** To find a change of the clocks, such as the start of summer time, the offsets of two times this many hours apart are compared. */
 const CHANGE_HOURS = 3;
 
 let loaded: Cron | undefined;

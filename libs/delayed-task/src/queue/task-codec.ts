@@ -136,8 +136,8 @@ export interface TaskRecord {
  *
  * @param record name, settings, payload and first due time of the task, as one text
  * @param run data of the task's attempts, as one text
- * @param atMs time of the task in the sorted set `due`, ms. A task that a worker gave back does not wait for a turn, so this is its due
- *   time
+ * @param atMs time of the task in the sorted set `due`, ms. If a worker gave the task back, this is also its due time, because such a
+ *   task waits for no turn
  */
 export function groupDueMs(record: string, run: string, atMs: number): number {
   const [, state = '', , due = ''] = run.split(' ');

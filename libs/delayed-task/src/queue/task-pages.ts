@@ -16,7 +16,7 @@ import type { TaskQueue } from './task-queue';
 /** Time that is later than all due times, ms since 1970. */
 export const NEVER_MS = 10 ** 15 - 1;
 const NO_END = -1;
-/** Maximum number of tasks that one call of the script reads, and that one page reads in all before its filter is applied. */
+/** Maximum number of tasks that one call of the script `list` reads, and that one page reads in all, also those that its filter omits. */
 const [MOST_ROWS, MOST_LOOKED_AT] = [256, 2_048];
 /** Maximum number of times that `cancelAll` goes through all tasks. Twice is usually enough. */
 const MOST_PASSES = 10;

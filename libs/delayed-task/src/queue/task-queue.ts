@@ -227,7 +227,7 @@ export class TaskQueue {
     const { name, group, payload, attempts } = this.reader.read(found.record);
     if (expected !== undefined && name !== definitionOf(expected).name) {
       throw taskInput.error(
-        `The task with this id has the name ${shown(name)}, but the call expects a task named ${shown(expected.name)}. Pass the definition of the task's name, or another id.`,
+        `The task with this id has the name ${shown(name)}, but the call expects a task named ${shown(expected.name)}. Pass the definition for the name of this task, or another id.`,
       );
     }
     const { attemptsMade, error } = readRun(found.run);
@@ -284,7 +284,8 @@ export class TaskQueue {
   }
 
   /**
-   * Returns the number of partitions that Redis has for the queue, and keeps it for another 90 days. The first app stores its own number.
+   * Returns the number of partitions that Redis has stored for the queue, and keeps it for another 90 days. If Redis has none, stores the
+   * number of this app.
    */
   notedPartitions(): Promise<number> {
     const args = { partitions: this.options.partitions, keepMs: LAYOUT_MS };
@@ -315,7 +316,8 @@ export class TaskQueue {
     if (operationId === undefined) {
       return { operation: partition.operation(this.tokens.next()), operationMs: OPERATION_MS };
     }
-    // A token has no colon, so these names never equal a token. The length shows where the id of the task begins.
+    // A token has no colon, so these names never equal a token. The length of `operationId` shows where the id of the task begins, so
+    // that two different pairs of both never have the same name.
     const name = `:${operationId.length}:${operationId}${id}`;
     return { operation: partition.operation(name), operationMs: retainMs ?? this.options.operationRetentionMs };
   }

@@ -37,7 +37,7 @@ if not record or ARGV[2] == 'dead' and not dead then status = 'unknown'
 elseif ARGV[2] ~= 'dead' and dead then status = 'dead'
 elseif lease and tonumber(lease) > now_ms and ARGV[2] ~= 'running' then status = 'running' end
 if status == 'cancelled' and not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
--- Also if the task stays: a copy of this call that comes late must not remove a task that is scheduled meanwhile.
+-- The reply is stored even if the task stays: a copy of this call that arrives late must not remove a task that was scheduled meanwhile.
 redis.call('SET', KEYS[8], status == 'cancelled' and '1' or status, 'PX', ARGV[3])
 if status ~= 'cancelled' then return status end
 if group then

@@ -23,7 +23,7 @@ Returns {done, untilMs, lastMs, lastId}
   lastMs   int  ms of the last dead letter that was read
   lastId   str  id of the last dead letter that was read; '' if there are no more
 
-O(log² n + limit log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: the first reply while the stored reply is kept.
+O(log² n + limit log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: returns the first reply while it is stored.
 ]]
 -- @include clock
 -- @include writes

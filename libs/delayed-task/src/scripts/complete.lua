@@ -9,7 +9,7 @@ KEYS[4]  waits   channel  <prefix>:delayed-task:{<partition>}:waits
 KEYS[5]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>   '<token> <ms> <JSON>'
 ARGV[1]  id      str
 ARGV[2]  token   str  identifies the lease
-ARGV[3]  keepMs  int >= 1  how long the result is kept
+ARGV[3]  keepMs  int >= 1  how long the result is kept, ms
 ARGV[4]  result  str       JSON, or '!' and the reason why there is no result; '' for no result
 
 Returns done

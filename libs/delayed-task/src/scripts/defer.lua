@@ -7,7 +7,7 @@ KEYS[2]    leased  zset    <prefix>:delayed-task:{<partition>}:leased
 KEYS[3]    runs    hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[4]    dead    zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[5]    waits   string  <prefix>:delayed-task:{<partition>}:waits
-ARGV[1]    longestMs  int           time since it was first given back after which a task is dead-lettered, ms
+ARGV[1]    longestMs  int           a task is dead-lettered if it was first given back longer ago than this, ms
 ARGV[2]    share      int 1..1000   part of the pause to wait, in thousandths. It is random, so that
                                     the workers do not take the task at the same time again and again
 ARGV[3]    error      str           error of the tasks that are dead-lettered
@@ -17,7 +17,7 @@ Returns {code, ...}
   code  0 | 1 | 2   0: the task is no longer leased to the worker, nothing was changed; also if another worker dead-lettered it,
                     because its lease had ended | 1: given back | 2: dead-lettered
 
-O(n log m). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: the first reply, until another call
+O(n log m). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: returns the first reply, until another call
 takes or changes the task.
 ]]
 -- @include clock

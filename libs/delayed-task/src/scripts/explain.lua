@@ -7,17 +7,17 @@ KEYS[3]  tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[4]  lines   zset  <prefix>:delayed-task:{<partition>}:lines
 KEYS[5]  pauses  hash  <prefix>:delayed-task:{<partition>}:pauses   paused groups
 KEYS[6]  places  zset  <prefix>:delayed-task:{<partition>}:places   '<group>\n<id>' of the running tasks of groups
-KEYS[7]  rates   zset  <prefix>:delayed-task:{<partition>}:rates    group -> ms until which its rate is used up
+KEYS[7]  rates   zset  <prefix>:delayed-task:{<partition>}:rates    group -> ms when its rate is fully available again
 KEYS[8]  runs    hash  <prefix>:delayed-task:{<partition>}:runs
 ARGV[1]  id      str
 
 Returns {now, ahead, groupPaused, groupRunning, groupSpentMs, groupHeldMs, token}
   now           int  Redis' time, ms
-  ahead         int  number of tasks that come before it: in its partition, or in its group if it waits for other tasks of its group
+  ahead         int  number of tasks before this task: in its group if it waits for other tasks of the group, else in its partition
   groupPaused   int  1 if its group is paused | 0
   groupRunning  int  number of running tasks of its group, if the queue limits them
-  groupSpentMs  int  ms until which the rate of its group is used up; 0 if the group may start a task
-  groupHeldMs   int  ms at which workers look at its group again; 0 if the group may start a task now
+  groupSpentMs  int  ms when the rate of its group is fully available again; 0 if it is available now
+  groupHeldMs   int  ms at which workers look at its group again; 0 if no limit holds the group up
   token         str  token of its last lease; '' if no worker has taken it yet
 
 O(log n). TTL: untouched. Clock: Redis. Replay: reads again.

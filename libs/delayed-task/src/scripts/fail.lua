@@ -11,15 +11,15 @@ KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1]  id       str
 ARGV[2]  token    str  identifies the lease
 ARGV[3]  delayMs  int >= 0  time until the next attempt, ms
-ARGV[4]  verdict  str       'retry': the attempt counts, and the task is dead-lettered after its last one |
+ARGV[4]  verdict  str       'retry': the attempt counts, and the task is dead-lettered after the last attempt |
                             'postpone': the attempt does not count | 'dead-letter': the task is dead-lettered
-ARGV[5]  error    str       stored with the task, except for 'postpone'
+ARGV[5]  error    str       stored with the task, unless the verdict is 'postpone'
 
 Returns status
   status  'retried' | 'dead' | 'lost'   lost: the task is no longer leased to the worker, so nothing was changed; also if another
                                         worker dead-lettered it, because its lease had ended
 
-O(log n). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: the first reply, until another call
+O(log n). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: returns the first reply, until another call
 takes or changes the task.
 ]]
 -- @include clock

@@ -12,14 +12,14 @@ KEYS[7]  waits   string  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1]  id      str     id of the schedule
 ARGV[2]  token   str  identifies the lease
 ARGV[3]  taskId  str     id of the task to create. An existing task with this id stays
-ARGV[4]  record  str     its name, settings and payload as one text
+ARGV[4]  record  str     name, settings and payload of the task as one text
 ARGV[5]  slotMs  int     when the task is due, ms
 ARGV[6]  nextMs  int     the next slot of the schedule, ms
 
 Returns status
   status  'fired' | 'lost'   lost: the schedule is no longer leased to the worker, so nothing was changed
 
-O(log n). TTL: none. Clock: Redis. Replay: fired again, until another call takes, replaces or removes the schedule.
+O(log n). TTL: none. Clock: Redis. Replay: returns 'fired' again, until another call takes, replaces or removes the schedule.
 ]]
 -- @include clock
 -- @include writes

@@ -11,7 +11,7 @@ ARGV[2]  action  str     'pause' | 'resume'
 Returns paused
   paused  1 | 0
 
-O(log n). TTL: none, so that a group stays paused until somebody resumes it. Clock: Redis. Replay: the same.
+O(log n). TTL: none, so that a group stays paused until somebody resumes it. Clock: Redis. Replay: sets the same state again.
 ]]
 -- @include clock
 -- @include in-line
@@ -23,7 +23,7 @@ local mark = redis.call('GET', KEYS[4])
 redis.call('HLEN', KEYS[3])
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 if ARGV[2] == 'pause' then
-  -- Only the next task of a group is in `due` at its time. When it is due, `take` notices the pause.
+  -- `take` notices the pause when the next task of the group is due, and sets this task aside. So nothing else is written here.
   redis.call('HSET', KEYS[3], ARGV[1], '1')
   return 1
 end

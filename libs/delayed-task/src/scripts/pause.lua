@@ -1,13 +1,13 @@
 --[[
 pause: pause or resume a queue, or read if it is paused.
 
-KEYS[1]  paused  string  <prefix>:delayed-task:{<queue>}:paused   '1' while the queue is paused; also the name of the workers' channel
+KEYS[1]  paused  string  <prefix>:delayed-task:{<queue>}:paused   '1' while the queue is paused; also the workers' Pub/Sub channel
 ARGV[1]  action  str     'pause' | 'resume' | 'read'
 
 Returns paused
   paused  1 | 0
 
-O(1). TTL: none, so that a queue stays paused until somebody resumes it. Clock: none. Replay: the same.
+O(1). TTL: none, so that a queue stays paused until somebody resumes it. Clock: none. Replay: sets the same state again.
 ]]
 -- @include wake
 local paused = redis.call('GET', KEYS[1])

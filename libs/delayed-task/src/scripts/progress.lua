@@ -5,7 +5,7 @@ KEYS[1]  runs      hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[2]  progress  string  <prefix>:delayed-task:{<partition>}:progress:<id>   '<token> <JSON>'
 ARGV[1]  id      str
 ARGV[2]  token   str  identifies the lease
-ARGV[3]  keepMs  int >= 1  how long the progress is kept
+ARGV[3]  keepMs  int >= 1  how long the progress is kept, ms
 ARGV[4]  value   str       JSON
 
 Returns stored

@@ -45,7 +45,7 @@ elseif lease then stays = 'running'
 elseif ARGV[3] == 'due' and not waiting then stays = dead and 'dead' or 'unknown'
 elseif ARGV[3] == 'dead' and not dead then stays = 'unknown' end
 if stays then
-  -- A copy of this call that comes late must not move a task that is scheduled meanwhile.
+  -- The reply is stored even if the task stays: a copy of this call that arrives late must not move a task that was scheduled meanwhile.
   redis.call('SET', KEYS[9], stays, 'PX', ARGV[4])
   return { 0, stays }
 end

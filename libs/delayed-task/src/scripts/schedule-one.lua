@@ -28,7 +28,7 @@ if kind == 'd' then
   due = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000 + due
 end
 due = tonumber(due)
--- A fast copy of what the shared part `wake` does.
+-- A faster copy of `must_wake` and `is_mute` of shared/wake.lua.
 local latest = tonumber(mark or '')
 local wakes = not latest or due < latest
 local known, allowed = true, true

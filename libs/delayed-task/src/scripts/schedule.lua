@@ -32,13 +32,13 @@ local ids, dues, known, seen, adds, records, reply = {}, {}, nil, {}, {}, {}, {}
 local grouped, written = {}, {}
 local find, byte = string.find, string.byte
 local count, added, earliest = 0, 0, nil
--- `any_other` is true if some task is not simply new: the id exists, or the task has a group. `one_by_one` is true if the tasks cannot be
+-- `any_other` is true if the id of some task exists, or if some task has a group. `one_by_one` is true if the tasks cannot be
 -- added to `due` in one command.
 local any_other, one_by_one = false, false
 
 -- Reads the ids and due times. Returns an error if a task is invalid.
 local function read_tasks()
-  -- Most tasks of a call are due at the same time, so the text of the last time is not parsed again.
+  -- Most tasks of a call are due at the same time, so the same text is not parsed again.
   local when, due
   for i = 3, #ARGV, 3 do
     if not ARGV[i + 2] then return redis.error_reply('BADTASK the last task is incomplete; nothing was scheduled') end
@@ -81,15 +81,15 @@ local function decide(on_conflict)
     local id, due = ids[i], dues[i]
     local code = (known[i] or seen[id]) and on_conflict or 1
     if code == 0 and not is_running(id) then code = 2 end
-    -- The id of a schedule begins with byte 1. If its next time is over, its task may exist already, so nothing is stored, and the caller
-    -- computes the next time.
+    -- The id of a schedule begins with byte 1. If its due time is over, a worker may have created the task for that time already. So
+    -- nothing is stored, and the caller computes a later time.
     if due <= now_ms and byte(id) == 1 then code = 3 end
     if code > 2 then
       due = due_before(id)
     else
       if due ~= text_ms then text, text_ms = string.format('%.0f', due), due end
       local record = ARGV[3 * i + 2]
-      -- Only records of tasks with a group have an '@'. A plain search for it is faster than the pattern.
+      -- A record without an '@' has no group. This plain search is faster than the pattern in `group_of`.
       if find(record, '@', 1, true) then grouped[i] = group_of(record) end
       if code ~= 1 or grouped[i] then
         any_other, one_by_one = true, one_by_one or code == 0 or grouped[i] ~= nil

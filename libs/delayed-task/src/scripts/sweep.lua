@@ -17,8 +17,8 @@ ARGV[5]  count        int 1..256  entries of `tasks` and of `runs` to read, appr
 
 Returns {expired, restored, dropped, taskCursor, runCursor}
   expired     int  number of dead letters that were deleted
-  restored    int  number of tasks that were missing in all of `due`, `leased` and `dead`, and were added again; and of groups that had
-                   lost their next task, and got one
+  restored    int  number of tasks that were missing in all of `due`, `leased` and `dead`, and were added again; plus the groups that
+                   had lost their next task, and got a new one
   dropped     int  number of entries in `runs` that had no task, and were deleted with their leases
   taskCursor  str  argument of the next call; '0' after the last task
   runCursor   str  argument of the next call; '0' after the last run
@@ -31,7 +31,7 @@ O(count log n). TTL: none. Clock: Redis. Replay: sweeps again from the same curs
 -- @include lines
 local restored, dropped = 0, 0
 
--- Gives a group a next task if it has lost it. Otherwise no task of the group would start any more.
+-- Gives a group a new next task (head) if it has lost its head. Without a head, no task of the group would start any more.
 local function repair_line(id, group, ms)
   redis.call('ZADD', KEYS[2], 0, line_member(group, ms, id))
   local head = redis.call('HGET', KEYS[3], group)

@@ -15,7 +15,7 @@ KEYS[9]  taken   string  <prefix>:delayed-task:{<partition>}:taken:<worker>   to
 KEYS[10] starts  string(int)  <prefix>:delayed-task:{<partition>}:starts   number of tasks that have started in the window of the rate limit
 KEYS[11] pauses  hash  <prefix>:delayed-task:{<partition>}:pauses   paused groups
 KEYS[12] places  zset  <prefix>:delayed-task:{<partition>}:places   '<group>\n<id>' of the running tasks of groups
-KEYS[13] rates   zset  <prefix>:delayed-task:{<partition>}:rates    group -> ms until which its rate is used up
+KEYS[13] rates   zset  <prefix>:delayed-task:{<partition>}:rates    group -> ms when its rate is fully available again
 ARGV[1]  token    str         identifies this call and the leases that it makes
 ARGV[2]  limit    int 1..256  maximum number of tasks
 ARGV[3]  leaseMs  int         length of the leases, ms
@@ -56,9 +56,9 @@ local NEVER = 9007199254740991
 -- Formatted once here, because Redis would format a number again for each task.
 local lease_end = string.format('%.0f', now_ms + ARGV[3])
 local limit, reply, taken, leases, texts = tonumber(ARGV[2]), { now_ms, 0, 0 }, {}, {}, {}
--- `lost` has the ids of leases whose task is gone. `nexts` has id and record of each task that follows such a task under the same id.
+-- `lost`: ids of tasks that are gone, or are followed by a task with the same id. `nexts`: id and record of each task that follows.
 local lost, nexts = {}, {}
--- Groups from which this call took a task; and for the rate limit the maximum number of starts and those of this call (schedules excluded).
+-- `turns`: groups from which this call took a task, and its id. `most`: see ARGV[4]. `starts`: number of starts of this call, no schedules.
 local turns, most, starts = {}, tonumber(ARGV[4]), 0
 local limits = limits_of(KEYS[11], KEYS[12], KEYS[13], KEYS[4], ARGV[6], ARGV[7], ARGV[8])
 
@@ -90,7 +90,7 @@ local function take_task(id, record, run, due)
   -- A task that is due cannot be leased or dead-lettered, so the run is that of an earlier task with the same id.
   if due and (run.state == 'd' or run.state == 'l') then run = NEW_RUN end
   local n = #leases
-  -- Only records of tasks with a group have an '@'. A plain search for it is faster than the pattern.
+  -- A record without an '@' has no group. This plain search is faster than the pattern in `group_of`.
   local group = string.find(record, '@', 1, true) and group_of(record)
   if group and due then
     -- For a task of a group, `due` has the time when its turn came, so the time when it was due is read from its record.
@@ -117,7 +117,7 @@ local function repeat_task(id, record, run)
   if run.state == 'd' and run.problem == LEASE_ENDED then
     add_buried(id, record, run.attempt)
   elseif run.state == 'l' and run.token == ARGV[1] then
-    -- State 'a' is left out: the record is already that of the task that follows under the same id, and runs when the lease ends.
+    -- A task in state 'a' is not returned: its record is already that of the next task, which runs when this lease has ended.
     add_task(id, record, run.attempt, run.due)
   end
 end

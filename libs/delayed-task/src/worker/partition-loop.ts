@@ -46,7 +46,7 @@ export class Taker {
   /**
    * Takes up to `limit` tasks of a partition.
    *
-   * @param ended tasks of groups that have ended, each as its group, a line break and its id. Other tasks of the group may then begin
+   * @param ended finished tasks that have a group, each as its group, a line break and its id. Other tasks of the group may then start
    * @param lane a worker may make several calls in parallel, one in each lane. Redis remembers the tasks of the last call of each lane, and
    *   returns them again if the reply was lost
    * @returns undefined if the call failed, or the worker has stopped
@@ -251,7 +251,7 @@ export class PartitionLoop {
 
   private rung(message: string | undefined): void {
     if (message?.startsWith(CANCELLED)) return this.context.cancelled(this.partition, message.slice(CANCELLED.length));
-    // Without a message, messages may have been missed, so any running task may have been cancelled.
+    // If `message` is undefined, messages may have been missed, so any running task may have been cancelled.
     if (message === undefined) this.context.cancelled(this.partition);
     this.alarm.ring();
   }

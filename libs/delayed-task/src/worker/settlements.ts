@@ -175,7 +175,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   }
 
   /**
-   * Creates the task of a schedule for the current slot, and makes the schedule due at its next slot. If several slots were missed, only
+   * Creates the task of a schedule that is due, and makes the schedule due at the next time of its rule. If several times were missed, only
    * one task is created for all of them.
    */
   fire(attempt: TaskAttempt, { rule, record }: NonNullable<TaskRecord['schedule']>): void {

@@ -18,8 +18,8 @@ const COMMANDS = 12;
 
 /**
  * Periodic cleanup: deletes old dead letters, and repairs tasks that Redis has partly lost. Partitions from which this worker has taken
- * tasks are cleaned every 30 to 60 s. All others get a turn from time to time, as idle checks, which share a budget of commands with
- * everything else that is idle on this Redis.
+ * tasks are cleaned every 30 to 60 s. All others are cleaned less often, as idle checks: all idle checks of this process together send only
+ * a limited number of commands per second to a Redis.
  */
 export class Sweeper {
   private readonly cursors = new Map<Partition, { taskCursor: string; runCursor: string }>();

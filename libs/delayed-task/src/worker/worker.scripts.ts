@@ -41,7 +41,7 @@ export interface BatchReply {
 }
 
 // A process may finish many tasks at once with `complete` and `fail`, one per call, so these calls may be sent together. The other scripts
-// of this file handle up to 100 tasks in one call, or are called rarely.
+// of this file handle up to 100 tasks in one call, or are called rarely, so they have `group: false`.
 
 const batch = ([done, ...lost]: [number, ...string[]]): BatchReply => ({ done, lost });
 

@@ -12,7 +12,7 @@ import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '..
 import { LockLease, LockLeases, type LeasePort, type Released } from './held-lock';
 import { Cancellation, ReleaseSubscription, TURN_MS, WaitQueue, type Ticket, type TryResult } from './wait-queue';
 
-/** Id for callers that do not wait, which need no ticket in the queue. With 0 as `countsMs`, it is never written to Redis. */
+/** Ticket id of callers that do not wait. Their `countsMs` is 0, so the script does not write this id to the queue in Redis. */
 const NO_TICKET = '-';
 
 interface Acquisition {
@@ -297,8 +297,8 @@ export function leave(registry: ScriptRegistry, keys: LockKeys, ticket: string):
 const MAX_NAMES = 1_024;
 
 /**
- * Creates owner tokens. Two acquisitions of one name never have the same token. Acquisitions of different names may share one, because an
- * argument that several calls have in common is sent only once.
+ * Creates owner tokens. Two acquisitions of one name never have the same token. Acquisitions of different names may share a token. This
+ * saves work, because an argument that several calls have in common is sent to Redis only once.
  * See DECISIONS.md: owner-token-for-many-names
  */
 export class OwnerTokens {

@@ -273,6 +273,6 @@ export async function releaseAndReport(lock: Lock): Promise<Released> {
 export function lostDuringWork(lock: Lock): LostError {
   return new LostError(
     `Lock ${lock.names.join(', ')} was lost before its release, so a part of the work may have run without the lock, at the same time ` +
-      'as that of another process. Check what the work wrote, or raise leaseMs.',
+      'as the work of another process. Check what the work wrote, or raise leaseMs.',
   );
 }

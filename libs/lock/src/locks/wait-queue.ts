@@ -130,7 +130,7 @@ export class WaitQueue {
       this.nextTryAt = 0;
     } else {
       this.ahead -= 1;
-      // The first process in the queue may have died. This process tries again when that turn is over.
+      // The first process in the queue may have died. This process tries again when the turn of the first process is over.
       this.nextTryAt = Math.min(this.nextTryAt, time.monotonicMs() + TURN_MS);
     }
   }
@@ -264,7 +264,7 @@ export class Cancellation {
 
 /**
  * Returns true if an AbortSignal has Node's default limit of listeners. Node 20 throws here for a signal without a limit, such as
- * `Lock.signal`, and for one that is not a class of Node. Such signals never warn.
+ * `Lock.signal`, and for a signal that Node has not created, such as that of a polyfill. Such signals never warn.
  */
 function hasDefaultLimit(signal: AbortSignal): boolean {
   try {

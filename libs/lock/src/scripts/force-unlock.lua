@@ -7,7 +7,7 @@ ARGV[2]  expected     int     fence of the holder from which the lock is taken; 
 
 Returns {forced, fence}
   forced  1 | 0  0 if nobody held the lock, or the holder has another fence than expected
-  fence   int    the raised fence; the last fence if the holder has another one than expected, so that nothing was changed
+  fence   int    the raised fence; the unchanged last fence if no holder has the expected fence
 
 O(1). TTL: retentionMs. Clock: Redis. Replay: without an expected fence, takes the lock from a new holder, too, and raises
 the fence again; with one, changes nothing.

@@ -1,5 +1,5 @@
 --[[
-renew: start the lease of an owner again, unless it has ended.
+renew: restart the lease of an owner, unless the lease has ended.
 
 KEYS[1]  lock     string  <prefix>:lock:{<name>}:lock
 ARGV[1]  owner    str     token of the acquisition
@@ -7,7 +7,7 @@ ARGV[2]  leaseMs  int     1 or more, from now
 ARGV[3]  ttlMs    int     leaseMs plus the time for which the fence is kept after the lease
 
 Returns held
-  held  1 | 0  0 if the lease has ended, or another owner has the lock
+  held  1 | 0  0 if the lease has ended, another owner has the lock, or Redis has no such key
 
 O(1). TTL: ttlMs. Clock: Redis. Replay: renews again.
 ]]

@@ -1,5 +1,6 @@
 --[[
-wait: acquire a lock if it is this process' turn. Otherwise enter the lock's queue, or stay in it. The longest wait comes first.
+wait: acquire a lock if it is this process' turn. Otherwise enter the lock's queue, or stay in it. The process that has waited longest
+comes first.
 
 KEYS[1]  lock      string  <prefix>:lock:{<name>}:lock; waiting processes listen to a channel of the same name
 KEYS[2]  queue     hash    <prefix>:lock:{<name>}:queue; a field per ticket: time since when it waits (us), end of its validity (ms)
@@ -34,7 +35,7 @@ if lock.till <= now_ms and queue.ahead == 0 then
   local fence = math.max(lock.fence + 1, now_us)
   if queue.mine then redis.call('HDEL', KEYS[2], ARGV[4]) end
   redis.call('SET', KEYS[1], format_lock(now_ms + ARGV[2], queue.others > 0 and '1' or '0', fence, ARGV[1]), 'PX', ARGV[3])
-  -- The waiting processes are woken, because they still count the expired tickets as being before them.
+  -- The waiting processes still believe that the expired tickets come before theirs, so they are woken.
   if queue.others > 0 and #queue.ended > 0 then redis.call('SPUBLISH', KEYS[1], 'ended') end
   return { fence, 0, 0 }
 end

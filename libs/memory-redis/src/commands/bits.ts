@@ -53,7 +53,7 @@ function position({ db }: Context, args: readonly string[]): Reply {
   const end = to === undefined ? -1 : integer(to);
   const [first, last] = bitRange(text, start, end, itsUnit);
   for (let index = first; index <= last; index++) if (bitAt(text, index) === bit) return index;
-  // Without an end, BITPOS treats the text as if zeros followed. So the first 0 after a text of ones is at its end.
+  // Without an end, BITPOS treats the value as if zeros followed it. So in a value of ones only, the first 0 is just after the last bit.
   return bit === 0 && to === undefined && first <= last ? last + 1 : -1;
 }
 

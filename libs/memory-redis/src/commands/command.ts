@@ -21,7 +21,7 @@ export interface CommandServer {
 export interface Context {
   readonly db: Keyspace;
   readonly server: CommandServer;
-  /** Connection that sent the command; for a command that a script calls, the session of scripts. */
+  /** State of the connection that sent the command. Commands that scripts call share a Session without a connection. */
   readonly session: Session;
 }
 

@@ -86,7 +86,7 @@ export const expiryCommands: CommandTable = {
   }),
   pexpire: expire('pexpire', 1n, true),
   pexpireat: expire('pexpireat', 1n, false),
-  // Times beyond 2^53 are rounded. The highest possible time is exact.
+  // Times above 2^53 ms are rounded. Those that are rounded to 2^63 must be replied as 2^63 - 1, because integers of Redis end there.
   pexpiretime: remaining((at) => (at >= 2 ** 63 ? MOST_INTEGER : at)),
   pttl: remaining((at, now) => Math.max(0, at - now)),
   ttl: remaining((at, now) => Math.floor((Math.max(0, at - now) + 500) / 1000)),

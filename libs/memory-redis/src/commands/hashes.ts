@@ -6,7 +6,7 @@ import { at, randomOf, reads, writes, wrongNumber, type CommandTable, type Conte
 import { addDecimals } from './decimals';
 import { increased } from './strings';
 
-/** Redis stores a hash with at most this many fields, each with at most this many bytes, in one block, which HSCAN returns at once. */
+/** Redis stores a small hash in one block, which HSCAN returns at once. Limits: fields, and bytes of each name and each value. */
 const MOST_IN_ONE_PIECE = 128;
 const LONGEST_IN_ONE_PIECE = 64;
 

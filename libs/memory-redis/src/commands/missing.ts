@@ -3,9 +3,9 @@ import { notInScripts, reads, type Command, type CommandTable } from './command'
 
 /**
  * Commands of Redis 7.0 that this server does not support, with their arity after the colon. A `!` means that scripts may not call the
- * command. This list makes the error name MemoryRedis, instead of calling the command unknown.
+ * command. Because of this list, the error says that MemoryRedis does not support the command, and not that the command is unknown.
  *
- * Blocking commands such as BLPOP are not supported, because a test could not see when their wait has begun.
+ * Blocking commands such as BLPOP are not supported: a test could not see when such a command has begun to wait.
  */
 const COMMANDS = `
 asking:1 bgrewriteaof:1! bgsave:-1! bitfield:-2 bitfield_ro:-2 blmove:6! blmpop:-5 blpop:-3! brpop:-3! brpoplpush:4!

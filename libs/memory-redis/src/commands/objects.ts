@@ -4,7 +4,7 @@ import { SortedSet } from '../sorted-set';
 import { HashValue, ListValue, SetValue, type Value } from '../values';
 import { at, reads, type CommandTable } from './command';
 
-/** Redis stores a value with at most this many entries, each with at most this many bytes, in one block of memory. */
+/** Redis stores a small hash or sorted set in one block of memory (listpack). Limits: elements, and bytes of each text in them. */
 const MOST_IN_ONE_PIECE = 128;
 const LONGEST_IN_ONE_PIECE = 64;
 const MOST_INTEGERS = 512;

@@ -29,7 +29,7 @@ export function byScore(min: string, max: string): RangeOf {
   ];
 }
 
-/** Returns a function that returns true for all members after a bound, such as `[a`, `(a`, `-` or `+`. */
+/** Parses `[a`, `(a`, `-` or `+`. The result is true for members from a lower bound (`isStart`) on, or after an upper bound. */
 function textBound(text: string, isStart: boolean): (member: string) => boolean {
   if (text === '-') return () => true;
   if (text === '+') return () => false;
@@ -40,8 +40,8 @@ function textBound(text: string, isStart: boolean): (member: string) => boolean 
 }
 
 /**
- * Returns a function that selects the members between two bounds, such as `[a` and `+`. All members should have the same score. If their
- * scores differ, the result is that of Redis for a small set.
+ * Returns a function that selects the members between two bounds, such as `[a` and `+`. All members should have the same score. Redis
+ * does not define the result for different scores. It is then as in Redis for a small set.
  *
  * @throws RedisError
  */

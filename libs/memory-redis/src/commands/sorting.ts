@@ -93,7 +93,7 @@ function sort(context: Context, args: readonly string[], mayStore: boolean): Rep
   const { by, isDescending, limit, patterns, storeAt } = options;
   let ordered: readonly string[];
   if (by === undefined || by.includes('*')) ordered = sorted(context, elements, options);
-  // Redis sorts a set before storing it, so that the result does not depend on the internal order of the set.
+  // A set is sorted, so that the result does not depend on its internal order. Redis does this only if it stores the result, or in scripts.
   else if (isSet) ordered = sorted(context, elements, { isAlpha: true, isDescending, storeAt });
   else ordered = isDescending ? elements.toReversed() : elements;
   if (limit !== undefined) {

@@ -37,7 +37,7 @@ function setOptions(args: readonly string[]): SetOptions {
   return options;
 }
 
-/** Returns false if the command has already set a TTL in another unit. */
+/** Returns false if an earlier option of the command has another unit, as in `EX 1 PX 1000`. */
 function isFirst(expiry: readonly [unit: string, value: string] | undefined, unit: string): boolean {
   return expiry === undefined || expiry[0] === unit;
 }

@@ -52,7 +52,7 @@ const IPAIRS_STEP = libraryFunction((args) => {
   return value === undefined ? undefined : [index, value];
 });
 
-/** Line of the script whose error the handler of xpcall() is handling; 0 if unknown. */
+/** Line of the script that raised the error which xpcall() passes to its handler; 0 if unknown. */
 let raisedAtLine = 0;
 
 const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {

@@ -1,6 +1,6 @@
 const CLASSES: Readonly<Record<string, RegExp>> = {
   a: /[A-Za-z]/,
-  // eslint-disable-next-line no-control-regex -- control characters are what it is
+  // eslint-disable-next-line no-control-regex -- the class %c means control characters
   c: /[\0-\x1f\x7f]/,
   d: /\d/,
   l: /[a-z]/,
@@ -14,7 +14,7 @@ const CLASSES: Readonly<Record<string, RegExp>> = {
 
 /**
  * Returns true if a character belongs to a class of a Lua pattern, such as `a` in %a. An upper-case letter means all other characters. Any
- * other name means the character itself, such as the dot in %.
+ * other name means the character itself, such as the dot in `%.`.
  */
 export function inClass(char: string, name: string): boolean {
   const pattern = CLASSES[name.toLowerCase()];

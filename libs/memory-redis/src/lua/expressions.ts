@@ -89,9 +89,9 @@ function binary(operator: string, left: Expression, right: Expression, scope: Sc
 }
 
 /**
- * Returns the JavaScript of an arithmetic operator.
+ * Returns the expression for an arithmetic operator. Lua computes it when it compiles the script if all operands are constants.
  *
- * @param result the value, if both operands are constants: Lua computes it when it compiles the script; undefined if they are not
+ * @param result the value that Lua has computed; undefined if an operand is not a constant
  */
 function folded(code: string, result: number | undefined): Expression {
   return result === undefined || Number.isNaN(result) ? { code } : { code, truth: true, numeral: result };

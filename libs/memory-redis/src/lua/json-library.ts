@@ -68,8 +68,8 @@ function encode(value: LuaValue, depth: number): string {
 }
 
 /**
- * Returns the length of the JSON array that a table becomes: its highest key. Returns 0 for a table with another key than positive
- * integers, which becomes an object.
+ * Returns the length of the JSON array that a table becomes: its highest key. Returns 0 for a table that becomes a JSON object: an empty
+ * one, or one with a key that is not a positive integer.
  */
 function arrayLength(table: LuaTable): number {
   let [most, count] = [0, 0];

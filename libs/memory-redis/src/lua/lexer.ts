@@ -29,7 +29,7 @@ const E = [69, 101, 0];
 const SIGNS = [43, MINUS, 0];
 const DOTS = [DOT, 0];
 
-/** Class of each byte, in the table CLASSES. */
+/** Classes of characters. The table CLASSES has the class of each byte, or 0 if it is in none of these. */
 const SPACE = 1;
 const DIGIT = 2;
 const LETTER = 4;
@@ -42,8 +42,8 @@ for (let code = 0; code < 128; code++) {
 }
 
 /**
- * Splits Lua 5.1 source into tokens. Each character of the source stands for one byte. An invalid token is the last one; the parser throws
- * its error when it gets there.
+ * Splits Lua 5.1 source into tokens. Each character of the source stands for one byte. Stops at an invalid token; the parser throws the
+ * error of this token when it gets there.
  */
 export function lex(source: string): readonly Token[] {
   return new Lexer(source).lex();
@@ -79,7 +79,7 @@ class Lexer {
     return this.source.charCodeAt(this.at + ahead);
   }
 
-  /** Returns true if a character is one of `codes`. Lua uses strchr(), which also finds a zero byte. */
+  /** Returns true if a character is one of `codes`. They include 0, because Lua uses strchr(), which also finds a zero byte. */
   private isOneOf(codes: readonly number[], ahead = 0): boolean {
     return codes.includes(this.code(ahead));
   }

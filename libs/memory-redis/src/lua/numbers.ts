@@ -83,7 +83,7 @@ function halfToEven(size: number, precision: number): string {
 function exactExponential(value: number, digits: number): string {
   const text = value.toExponential(Math.min(digits - 1, 100));
   if (digits >= 25) return text;
-  // A number from 1 to 2^53 has at most 53 significant digits. So 101 digits show it exactly, and an exact half can be recognised.
+  // An exact half has one significant digit more than `digits`, so at most 25. A text of 101 digits shows it exactly.
   const exact = value.toExponential(100);
   const [mantissa = '', exponent = ''] = exact.split('e');
   const kept = mantissa.slice(0, mantissa.indexOf('.') + digits).replace(/\.$/, '');

@@ -36,7 +36,7 @@ export const operators = {
     object.set(key, value);
   },
 
-  /** Calls a value. @param outer line at which the calling function was called itself */
+  /** Calls a value. @param outer line at which the function that makes this call was called */
   call(value: LuaValue, name: string, line: number, outer: number, ...args: LuaValue[]): LuaResult {
     const called = typeof value === 'function' ? value : callable(value, name, line);
     position.line = line;
@@ -47,7 +47,7 @@ export const operators = {
     return called(...args);
   },
 
-  /** Calls a value in a return statement (tail call), so that the calling function ends first. */
+  /** Calls a value in a return statement (tail call). Lua then forgets the calling function, so `calledFrom` is 0. */
   tailCall(value: LuaValue, name: string, line: number, outer: number, ...args: LuaValue[]): LuaResult {
     const called = typeof value === 'function' ? value : callable(value, name, line);
     position.line = line;

@@ -10,9 +10,9 @@ export const position = {
   line: 0,
   /** Name of the called function for error messages: "global 'tostring'", "method 'rep'", or '' for a value without a name. */
   name: '',
-  /** Line of the call; 0 for a call in a return statement (tail call), because Lua forgets the calling function. */
+  /** Line of the call, which the called function reads at its start; 0 for a tail call, in which Lua forgets the calling function. */
   calledFrom: 0,
-  /** Line at which the calling function was called itself. */
+  /** Line at which the function that made the last call was called. error() with level 2 shows this line. */
   outer: 0,
   /** Number of loop rounds and calls until the time is checked again. */
   steps: 0,
@@ -23,7 +23,7 @@ export function raise(text: string): LuaError {
   return raiseAt(position.line, text);
 }
 
-/** Creates an error that begins with a line of the script; without a line if it is 0. */
+/** Creates an error that begins with a line of the script. @param line 0 for an error without a line */
 export function raiseAt(line: number, text: string): LuaError {
   const error = new LuaError(line === 0 ? text : `user_script:${line}: ${text}`);
   error.line = position.line;

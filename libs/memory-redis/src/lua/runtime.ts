@@ -59,7 +59,7 @@ export class LuaRuntime {
     const code = isChecked ? undefined : compile(source);
     let compiled: CompiledScript | undefined;
     return (lua, varargs) => {
-      // Checked source is compiled at its first run, because a test never runs most of the scripts that it loads.
+      // JavaScript is compiled at the first run, and checked Lua only then, too: a test never runs most of the scripts that it loads.
       // eslint-disable-next-line @typescript-eslint/no-implied-eval -- this is the compiler of Lua
       compiled ??= new Function('lua', 'varargs', code ?? compile(source)) as CompiledScript;
       return compiled(lua, varargs);

@@ -20,14 +20,15 @@ export class TokenStream {
   }
 
   /**
-   * Does the same as `following`. Used where Lua reads one token ahead, because Lua's error messages then have the line of the next token.
+   * Does the same as `following`, for a place at which Lua itself reads one token ahead. Lua's line number is then that of the token ahead.
+   * So after one call of `next()`, `lastLine` is the line of this token.
    */
   lookAhead(): Token {
     this.lookedFrom = this.at;
     return this.following;
   }
 
-  /** Line of the token before the current one. */
+  /** Line of the token before the current one. For the exception, see `lookAhead`. */
   get lastLine(): number {
     const last = this.at - 1;
     return this.tokens[last === this.lookedFrom ? this.at : last]?.line ?? 1;

@@ -19,7 +19,7 @@ export class LuaError extends Error {
   /** Line of the script that raised the error; 0 if unknown. */
   line = 0;
 
-  /** @param value the value that pcall() returns. If it is a string, it has its position already */
+  /** @param value the value that the script has raised. If it is a string, it already begins with its position: `user_script:3: ` */
   constructor(readonly value: LuaValue) {
     super(typeof value === 'string' ? value : 'an error object of Lua');
   }

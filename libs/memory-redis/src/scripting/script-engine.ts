@@ -20,7 +20,7 @@ interface Script {
   readonly readOnly: boolean;
 }
 
-/** Scripts of a server by their SHA1, as a snapshot has them. */
+/** Scripts of a server by their SHA1, as a snapshot keeps them. */
 export type LoadedScripts = ReadonlyMap<string, unknown>;
 
 /** Compiled scripts by their SHA1, for all servers of this process. Tests often create many servers with the same scripts. */

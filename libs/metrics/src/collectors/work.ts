@@ -31,7 +31,7 @@ export function countTasks(on: Subscriptions, recorder: Recorder): void {
     const named = { 'luanest.delayed_task.namespace': namespace };
     const full = { ...named, 'luanest.delayed_task.name': name, 'luanest.outcome': status };
     recorder.record('luanest.delayed_task.attempt.duration', full, durationMs / 1_000);
-    // With `unknown`, this worker has no handler, and gives the task to another worker, which records the lateness.
+    // The status `unknown` means that this worker has no handler for the task. Another worker gets the task, and records the lateness.
     if (status !== 'unknown') recorder.record('luanest.delayed_task.lateness', named, lateMs / 1_000);
   });
   on.on('luanest:delayed-task:tasks.buried', ({ namespace, count }) =>

@@ -25,7 +25,7 @@ export interface IdempotencyRouteOptions extends KeyOptions, ClaimTerms {
    */
   readonly storeErrors?: boolean;
   /**
-   * Returns a text by which the content of a request is compared with that of a repeat. Method, URL and user are always compared, too.
+   * Returns a text by which the content of a request is compared with its repeats. Method, URL and user are always compared, too.
    * Default: the body and the uploaded files are compared. JSON is compared by its values, not by its text. A request whose content cannot
    * be compared, such as a body that was not parsed or a file that is not in memory, gets 415.
    */
@@ -41,7 +41,7 @@ type ModuleSettings = ResolvedTerms & {
 export type ResolvedRouteOptions = ModuleSettings &
   Readonly<Required<Pick<IdempotencyRouteOptions, 'storeErrors'>>> &
   Pick<IdempotencyRouteOptions, 'fingerprint'> & {
-    /** Times, delivery and replicas of the claims of this route. The object is frozen, so that OnceService checks it only once. */
+    /** Times and delivery of the claims of this route. The object is frozen, so that OnceService checks it only once. */
     readonly terms: Readonly<Required<ClaimTerms>>;
   };
 
@@ -132,7 +132,7 @@ export function resolveIdempotency(
     subject: checks.fn(
       'subject',
       subject,
-      'that returns the id of the user of a request, and undefined for a request without one',
+      'that returns the id of the user of a request, and undefined for a request without a user',
     ),
     header: checks.text(
       'header',

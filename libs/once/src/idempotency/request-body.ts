@@ -54,7 +54,7 @@ function describe(files: object): unknown {
   return { fieldname, originalname, mimetype, buffer };
 }
 
-/** Returns true if a request has a body, by its headers, that no code has read to its end. */
+/** Returns true if the headers of a request announce a body, and no code has read the body to its end. */
 function isUnread(request: HttpRequest): boolean {
   const raw = (request.raw ?? request) as Partial<IncomingMessage>;
   const { 'content-length': length, 'content-type': type, 'transfer-encoding': encoding } = request.headers;

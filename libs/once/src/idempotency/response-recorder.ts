@@ -201,8 +201,8 @@ function headersOf(response: ServerResponse, { head }: Tap): Headers {
 }
 
 /**
- * Returns the status message; undefined if it is the usual one for the status. Over HTTP/2, responses have none, and Node warns if it is
- * read.
+ * Returns the status message; undefined if it is the usual one for the status. Over HTTP/2, responses have no status message, and Node
+ * warns if code reads it.
  */
 function messageOf(response: ServerResponse): string | undefined {
   if (isHttp2(response)) return undefined;

@@ -111,7 +111,7 @@ export function encodeStored({ status, message, headers, body }: StoredResponse,
 }
 
 /**
- * Parses a stored response; undefined if the request was confirmed without one.
+ * Parses a stored response; undefined if the request was confirmed without a response.
  *
  * @throws TypeError, SyntaxError if another program has damaged the text
  */

@@ -192,8 +192,8 @@ export class Runs {
   }
 
   /**
-   * Waits up to `drainMs` for the present runs, and for the handlers of all workers and consumers. Then aborts the AbortSignals of all
-   * runs, and waits up to `abortGraceMs` for them.
+   * Waits up to `drainMs` for the present runs. Also waits for the handlers of workers and consumers of other luanest modules, which have
+   * time limits of their own. Then aborts the AbortSignals of all runs, and waits up to `abortGraceMs` for them.
    */
   async close(): Promise<void> {
     this.beginClose();

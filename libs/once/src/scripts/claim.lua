@@ -3,9 +3,9 @@ claim: claim an id for the time of a lease, unless another owner has the id or t
 
 KEYS[1]  claim        string    <prefix>:once:{<id>}:claim   the whole claim is one text, so that one command can read or write it:
                                 state, 1 letter: c(laimed) | d(one) | r(eleased); delivery, 1 letter: l(east) | m(ost);
-                                fence, 16 digits; end of the lease, 13; retention, 12; then 4 digits each for the bytes of
-                                four texts: token, token of the last release, operation of the last renewal, fingerprint;
-                                then ':', the four texts, and the result
+                                fence, 16 digits; end of the lease, ms since 1970, 13 digits; retention, ms, 12 digits; then the
+                                lengths of four texts, bytes, 4 digits each: token, token of the last release, id of the last
+                                renewal, fingerprint; then ':', the four texts, and the result
 ARGV[1]  token        str       identifies the owner
 ARGV[2]  leaseMs      int >= 1  time in which the owner must renew the lease, ms
 ARGV[3]  retentionMs  int >= 1  time for which the id is remembered, ms
@@ -13,8 +13,8 @@ ARGV[4]  delivery     str       'at-least-once' | 'at-most-once'; stored with th
 ARGV[5]  fingerprint  str       hash of a request's content, which must be the same in each claim; '' if there is no request
 
 Returns answer
-  answer  str  'c', the fencing token in 16 digits and the end of the lease in 13: claimed. The fencing token is higher than that of an
-               earlier claim, unless Redis has lost the key and its clock was set back
+  answer  str  'c', the fencing token in 16 digits and the end of the lease in 13: claimed. Each later claim has a higher fencing token,
+               unless Redis has lost the key and its clock was set back
                'p' and the ms until the lease of the owner ends: in progress
                'd' and the result: done
                'a': abandoned; the lease of an at-most-once claim ended without a confirmation

@@ -30,8 +30,8 @@ export interface RateLimitContextAdapter {
    */
   call(context: ExecutionContext): object | undefined;
   /**
-   * Calls `sent` when the response has been sent, with `failed` true if the request failed. Does not call it if the client closes the
-   * connection before. Leave this method out if there is no response; RateLimitInterceptor then reports if the call failed.
+   * Calls `sent` when the response has been sent, with `failed` true if the request failed. Does not call `sent` if the client closes
+   * the connection first. Leave this method out if there is no response; RateLimitInterceptor then reports if the call failed.
    */
   onSent?(context: ExecutionContext, sent: (failed: boolean) => void): void;
 }
@@ -39,7 +39,7 @@ export interface RateLimitContextAdapter {
 /** Kinds of execution context that no client causes: stream messages, delayed tasks and cron jobs. */
 export const WORK_KINDS: ReadonlySet<string> = new Set(['stream', 'delayed-task', 'cron']);
 
-/** Adapter for all kinds of execution context without an adapter of their own. They show no client address. */
+/** Adapter for all kinds of execution context without an adapter of their own. Such contexts show no client address. */
 export const otherAdapter: RateLimitContextAdapter = {
   address: () => undefined,
   refusal: (_context, { decision, status, body }) => new RateLimitException(decision, status, body),

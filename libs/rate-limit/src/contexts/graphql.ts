@@ -11,7 +11,7 @@ interface GraphqlContext {
   readonly reply?: ResponseLike & { readonly request?: RequestLike };
 }
 
-/** Adapter for GraphQL resolvers. Several fields share one request, so `call` returns the `info` of the field. */
+/** Adapter for GraphQL resolvers. Several fields share one request, so `call` returns the argument `info`, which each field has alone. */
 export const graphqlAdapter = exchangeAdapter(
   (context) => {
     const { req, request, res, reply } = context.getArgByIndex<GraphqlContext | undefined>(2) ?? {};

@@ -32,8 +32,9 @@ export function hasPort(address: string): boolean {
 }
 
 /**
- * Returns a text that identifies the client with an address. For IPv4, also mapped into IPv6, this is the address. For IPv6, only the
- * leading bits count, because a client often has a whole network of addresses. Any other text is returned unchanged.
+ * Returns a text that identifies a client, made from its address. An IPv4 address is the text itself, even if it is mapped into IPv6
+ * (`::ffff:192.0.2.1`). Of an IPv6 address, only the leading bits count, because a client often has a whole network of addresses. Any other
+ * text is returned unchanged.
  *
  * @param address address of the socket, or from a header of the proxy; a port and a zone such as `%eth0` are removed
  * @param ipv6Prefix number of leading bits of an IPv6 address that identify one client, 32 to 128
@@ -113,14 +114,15 @@ function trustsNobody({ ips, app, server }: ProxiedRequest): boolean {
   return setting === undefined || setting === false;
 }
 
-/** 100 addresses that no host has, because they are reserved for documentation. Real chains of proxies are shorter. */
+/** 100 addresses that no host has (reserved for documentation). An app that trusts a number of proxies trusts fewer than 100. */
 const FORGED_CHAIN = Array.from({ length: 100 }, (_, i) => `192.0.2.${i + 1}`);
 
 /**
  * Returns true if Express or Fastify believes X-Forwarded-For from any proxy.
  *
- * The setting itself cannot be read: Fastify hides it, and in Express it may be a function. So the function makes a copy of a request that
- * came through 100 unknown proxies, and lets the platform compute the address of the client.
+ * The setting itself cannot be read: Fastify hides it, and in Express it may be a function. So this function copies the request, pretends
+ * that the copy came through 100 unknown proxies, and lets the platform compute its client address. If the platform believes the first
+ * address of the chain, it trusts every proxy.
  */
 function trustsEverybody(request: object): boolean {
   const forged = {

@@ -39,7 +39,7 @@ interface ClientLike {
 
 /**
  * Adapter for WebSocket gateways. `call` returns the payload of the message, or the client if the payload is not an object. All messages of
- * a client share the latter.
+ * a client share the client object.
  */
 export const wsAdapter: RateLimitContextAdapter = {
   address(context) {

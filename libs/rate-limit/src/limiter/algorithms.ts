@@ -185,10 +185,10 @@ function msToNext(level: number, input: AlgorithmInput): number {
   return used > 0 ? Math.max(1, msToDrain(level - used + 1, input)) : 0;
 }
 
-/** Notes a level of the bucket, rounded down as in token-bucket.lua. */
+/** Returns a level of the bucket with its time. Rounds the level down to four decimals, as token-bucket.lua does. */
 const lowOf = (us: number, level: number): Low => ({ us, level: Math.floor(level * 1e4) / 1e4 });
 
-/** Adds the level just before a request was counted, as `with_low` in token-bucket.lua does. */
+/** Adds to `lows` the level just before a request was counted, as `with_low` in token-bucket.lua does. */
 function withLow(lows: readonly Low[], us: number, level: number): readonly Low[] {
   const below = lows.findIndex((low) => low.level < level);
   const kept = below === -1 ? [] : lows.slice(below);

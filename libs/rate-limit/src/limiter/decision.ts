@@ -59,8 +59,8 @@ export interface Verdict {
   /** Time until all hits have expired and no block is in force, ms. */
   readonly resetMs: number;
   /**
-   * Time until the request may be allowed, ms; 0 if it is allowed now. Finite even if the request is never allowed, because its cost
-   * exceeds the capacity (see `neverPasses`).
+   * Time until the request may be allowed, ms; 0 if it is allowed now. A request whose cost exceeds the capacity is never allowed (see
+   * `neverPasses`), but even then this number is finite.
    */
   readonly retryMs: number;
   /** Time until more hits are allowed, ms; 0 if no hit counts. The same as `retryMs` for a refusal. */
@@ -74,7 +74,7 @@ export interface Verdict {
 
 /** Time limit of one decision, which may take several calls to Redis. */
 export interface Budget {
-  /** Start of the decision by the monotonic clock, ms. */
+  /** Start of the decision by the monotonic clock, which tests can replace, ms. */
   readonly calledAtMs: number;
   /** Start of the decision by `performance.now()`, ms, from which ScriptRegistry counts deadlines. */
   readonly startedAtMs: number;
@@ -87,8 +87,9 @@ export interface Limiter {
   /** ScriptRegistry whose Redis has the counters; undefined for counters in this process. */
   readonly registry?: object;
   /**
-   * Decides a request under all of its rules, and counts it under each rule that allows it. If a rule refuses that is not a shadow rule,
-   * counts nothing, or tries to refund what was counted. With `charge` false, counts nothing. Returns the results in the order of `checks`.
+   * Decides a request under all of its rules, and counts it under each rule that allows it. If a rule other than a
+   * shadow rule refuses, counts nothing. On a Cluster, it may count hits first, and then tries to refund them. With `charge` false, counts
+   * nothing. Returns the results in the order of `checks`.
    */
   consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<readonly Verdict[]>;
   /** Takes back counted hits that have not expired. Returns their number for each item of `charged`. */
@@ -109,7 +110,7 @@ export function neverPasses(check: Check): boolean {
   return check.cost > capacityOf(check);
 }
 
-/** Returns how long an ended block makes the next one longer, ms; 0 if all blocks of the rule have the same length. */
+/** Returns how long an ended block is remembered, to make the next block longer, ms; 0 if all blocks of the rule have the same length. */
 export function blockMemoryMs({ blockMs, maxBlockMs }: NamedRule): number {
   return maxBlockMs > blockMs ? maxBlockMs : 0;
 }
@@ -142,9 +143,9 @@ export function chargeOf({ check, at, resetMs }: Verdict): number | undefined {
  * Returns the end of the fixed window in which hits were counted, as a negative number of ms since 1970; undefined if that window has ended
  * or cannot be identified. The minus sign shows refund.lua that the end was found by reading the present window.
  *
- * This process knows the time between counting and reading, except for the two round trips. So it knows how much time the window in
- * question must have left. A later window ends at least `windowMs` later. If the round trips took that long, the two cannot be
- * distinguished.
+ * This process knows the time between counting and reading, except for the duration of the two round trips. So it knows how much time the
+ * window with the counted hits must have left. A later window has at least `windowMs` more left. If the round trips took as long as a
+ * window, these two windows cannot be distinguished.
  *
  * @param present result of reading the present window
  * @param reading time before and after this reading

@@ -38,7 +38,7 @@ export class FallbackLog {
     );
   }
 
-  /** Called for each request that Redis has decided. */
+  /** Called for each request that Redis has decided, unless `failures` is 0. */
   succeeded(): void {
     if (this.failures === 0 || (this.active && this.now() - this.lastFailureMs < QUIET_MS)) return;
     this.failures = 0;

@@ -11,7 +11,7 @@ import {
 } from './decision';
 import { ALGORITHMS, type AlgorithmInput, type Look, type State } from './algorithms';
 
-/** Counter of one subject (the client or user that is counted) under one rule. */
+/** Counter and block of one subject (the counted client or user) under one rule. `strikes`: blocks that make the next one longer. */
 interface Entry {
   state: State | undefined;
   blockedUntilMs: number;

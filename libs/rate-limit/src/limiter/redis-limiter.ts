@@ -40,7 +40,7 @@ export class LimiterKeys {
     this.tags = evenTags(count);
   }
 
-  /** Returns what all calls of a rule share. Created at the first call. */
+  /** Returns the data that all calls to Redis for a rule share. The first call creates it. */
   of(rule: NamedRule): RuleInRedis {
     const known = this.rules.get(rule);
     if (known !== undefined) return known;

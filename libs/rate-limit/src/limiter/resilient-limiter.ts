@@ -69,7 +69,7 @@ export class Breaker {
   }
 }
 
-/** A cached refusal. To save memory, it has no subject. */
+/** A cached refusal. To save memory, it does not contain rule and subject: its key in the map identifies them. */
 interface Refusal extends Omit<Verdict, 'check' | 'nextMs' | 'at'> {
   readonly limit: number;
   readonly cost: number;
@@ -252,7 +252,7 @@ export class ResilientLimiter {
           : await this.limiter.refund(charged, this.adminDeadlineMs);
       return given.reduce((sum, hits) => sum + hits, 0);
     } finally {
-      // Another request may have cached a refusal while the refund ran, so the cache is cleared after it.
+      // Another request may have cached a refusal while the refund ran, so cached refusals are removed only now.
       for (const { check } of charged) this.cache.remove(check);
     }
   }
@@ -263,7 +263,7 @@ export class ResilientLimiter {
     try {
       return await this.limiter.reset(rule, subject, this.adminDeadlineMs);
     } finally {
-      // Another request may have cached a refusal while the reset ran, so the cache is cleared after it.
+      // Another request may have cached a refusal while the reset ran, so the cached refusal is removed only now.
       this.cache.remove({ rule, subject });
     }
   }
@@ -330,7 +330,7 @@ export class ResilientLimiter {
     return this.published(new Decision('local', verdicts, charge), checks, charge);
   }
 
-  /** Publishes a decision as an event, unless nothing was counted (`charge` false). Returns the decision. */
+  /** Publishes a decision as an event, unless `charge` is false, as for a peek. Returns the decision. */
   private published(decision: Decision, checks: readonly Check[], charge: boolean): Decision {
     const event = decision.allowed ? 'requestAllowed' : 'requestRefused';
     if (!charge || !events[event].hasSubscribers) return decision;

@@ -19,7 +19,7 @@ const rateLimitOn = (where: string): Checks => new Checks(`@RateLimit on ${where
 
 /** Checks the rules when the app boots, and refuses rules that cannot work. */
 export class BootChecks {
-  /** First rule with each name, and the place of its decorator. */
+  /** First rule that was found with each name, and its place: a decorator, or the options of the module. */
   private readonly first = new Map<string, { readonly rule: NamedRule; readonly where: string }>();
   /** Class or method for each rule name that was made from a route. */
   private readonly owners = new Map<string, { readonly where: string; readonly parts: readonly unknown[] }>();
@@ -80,8 +80,8 @@ export class BootChecks {
   }
 
   /**
-   * Returns the names of classes and methods that have RateLimitGuard, but no rule and no `@SkipRateLimit()`. For a guard on a class, this
-   * is the class, if it is true for all of its methods.
+   * Returns the names of methods that have RateLimitGuard, but no rule and no `@SkipRateLimit()`. If the guard is on the class, returns the
+   * name of the class instead, and only if all of its methods have no rule and no `@SkipRateLimit()`.
    */
   uselessGuards(target: Type<unknown>, handlers: readonly Handler[]): string[] {
     const isIdle = (handler: Handler): boolean =>

@@ -27,13 +27,13 @@ export function keepResult(call: object, handler: Handler, decision: RateLimitDe
  * Returns the decision of RateLimitGuard for a call. Use it in interceptors and later guards; in handlers use `@RateLimitResult()`. An
  * exception filter cannot use this function, because Nest does not give the handler to filters.
  *
- * @returns undefined if no rule applied, if the guard has not run or has refused the call, or if the app's adapter returns undefined as
- *   `call`. After a refusal over HTTP or GraphQL, RateLimitException has the decision
+ * @returns undefined if no rule applied, if the guard has not run or has refused the call, or if the method `call` of the app's own adapter
+ *   (option `contexts`) returned undefined. After a refusal over HTTP or GraphQL, RateLimitException has the decision
  */
 export function getRateLimitResult(context: ExecutionContext): RateLimitDecision | undefined {
   const handler = context.getHandler();
   const args = context.getArgs<unknown[]>();
-  // A WebSocket client may carry the decision of an earlier message. If the payload is an object, it carries that of this message.
+  // The client object may have the decision of an earlier message. A payload that is an object has the decision of this message.
   const skipClient = context.getType() === 'ws' && typeof args[1] === 'object' && args[1] !== null;
   for (const argument of skipClient ? args.slice(1) : args) {
     if (typeof argument !== 'object' || argument === null) continue;
@@ -48,7 +48,7 @@ interface PendingDecision {
   readonly decision: RateLimitDecision;
 }
 
-/** Decisions that may be refunded when their handlers have ended, by an object that both the guard and the interceptor get. */
+/** Stores decisions that may be refunded when the handler has ended. The key is an object that both the guard and the interceptor get. */
 export class PendingDecisions {
   private readonly decisions = new WeakMap<object, PendingDecision[]>();
 

@@ -41,7 +41,7 @@ function nameAll(rules: readonly ResolvedRule[] = [], route: string | undefined,
     if (route === undefined) {
       throw new Checks(`@RateLimit on ${where}`).error(
         'A rule has no name. Set the option `name` of the rule. A rule gets the name of its route only if the route has exactly one ' +
-          'address. A method of a provider, a @ResolveField(), and a controller in two modules have none.',
+          'address. A method of a provider, a @ResolveField(), and a controller in two modules with two paths do not.',
       );
     }
     unnamed += 1;
@@ -76,8 +76,8 @@ export class RoutePlans {
   }
 
   /**
-   * Returns the rules of a route, from module, class and method, without skipped ones. Of rules with the same name, that of the method
-   * counts, or else that of the class.
+   * Returns the rules of a route, from module, class and method, without skipped ones. If rules have the same name, the method's
+   * rule applies, or else the class's rule.
    *
    * @throws InvalidOptionError for a rule that cannot get a name, and for two rules with the same name on one class or method
    */

@@ -103,7 +103,7 @@ export interface ResolvedRule {
   readonly limit: PerRequest<number>;
   readonly windowMs: number;
   readonly algorithm: RateLimitAlgorithm;
-  /** `burst` of the rule; undefined if it is the limit. */
+  /** `burst` of the rule; undefined if the limit is used instead. */
   readonly burst: number | undefined;
   /** `subject` of the rule; undefined if the address of the client is counted. */
   readonly subject: RateLimitRule['subject'];
@@ -113,7 +113,7 @@ export interface ResolvedRule {
   readonly blockMs: number;
   readonly maxBlockMs: number;
   readonly shadow: boolean;
-  /** `onRedisError` of the rule; undefined if that of the module applies. */
+  /** `onRedisError` of the rule; undefined if the value of the module applies. */
   readonly onRedisError: RedisErrorPolicy | undefined;
 }
 

@@ -17,7 +17,7 @@ Replay: the block lasts blockMs from the replay on.
 local penalty = redis.call('MGET', KEYS[2])[1]
 local strikes = penalty and string.match(penalty, '^%d+:(%d+)$') or '0'
 local until_ms = now_ms + ARGV[1]
--- 2^52 marks a fixed window as blocked, for the scripts that do not read the penalty (see fixed-window.lua). Other algorithms ignore it.
+-- 2^52 marks a fixed window as blocked, for the scripts that do not read the penalty (see fixed-window.lua). Other algorithms ignore 2^52.
 redis.call('SET', KEYS[1], '4503599627370496', 'PXAT', until_ms)
 redis.call('SET', KEYS[2], string.format('%.0f:%s', until_ms, strikes), 'PXAT', until_ms + ARGV[2])
 return tonumber(strikes)

@@ -1,5 +1,5 @@
 --[[
-consume-fixed-window: count a request under one rule with a fixed window, by INCRBY and the expiry of its counter. Faster than consume.
+consume-fixed-window: count a request under one rule with a fixed window, with INCRBY and the TTL of its counter. Faster than consume.
 
 KEYS[1]  counter   string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
 ARGV[1]  limit     int >= 1, hits a window; (limit + 1) * (windowMs + 1) must be below 2^53
@@ -10,8 +10,8 @@ Returns used | refused | undecided
   used       int        if the request is allowed: used * (windowMs + 1) + resetMs in one number, because an array costs Redis more.
                         used: hits in the window, including this request; resetMs: ms to the end of the window, 1 to windowMs
   refused    int, int   if the request is refused: hits in the window; resetMs
-  undecided  0          nothing was counted, because the counter has a mark of the scripts block or reset, or because INCRBY failed,
-                        such as on the text of another program. The caller must then call consume
+  undecided  0          nothing was counted, because the script block or reset has marked the counter (see fixed-window.lua), or
+                        because INCRBY failed, such as on the text of another program. The caller must then call consume
 
 O(1). TTL: to the end of the window; a missing or longer TTL is set again. Clock: Redis. Replay: counts the request once more.
 ]]

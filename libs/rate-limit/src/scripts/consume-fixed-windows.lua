@@ -7,10 +7,10 @@ ARGV[1..]  rules     list(int)  per rule three: limit, int >= 1, hits a window; 
 
 Returns {windows} | undecided
   windows    flat, per rule: hits in the window, including this request even if it is refused; ms to the end of the window
-  undecided  0  nothing was counted, because a counter has a mark of the scripts block or reset, or because INCRBY failed, such as on
-             the text of another program. The caller must then call consume
+  undecided  0  nothing was counted, because the script block or reset has marked a counter (see fixed-window.lua), or because INCRBY
+             failed, such as on the text of another program. The caller must then call consume
 
-If a count exceeds its limit, the script subtracts the request from all counters again.
+If a count exceeds its limit, or a counter is marked, the script subtracts the request from all counters again.
 O(N). TTL: to the end of the window; a missing or longer TTL is set again. Clock: Redis. Replay: counts the request once more.
 Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
 ]]

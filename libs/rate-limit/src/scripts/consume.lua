@@ -1,7 +1,7 @@
 --[[
 consume: count a request under those of its rules that allow it, or under none if a rule refuses. Shadow rules never refuse.
 
-KEYS[1..]  keys  per rule its state, then its penalty
+KEYS[1..]  keys  per rule two: its state (the counter), then its penalty (the block)
   state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
   penalty  string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>; its value is
                           <end of the block, ms>:<strikes>; strikes: number of earlier blocks that make the next one longer
@@ -16,8 +16,8 @@ Returns {allowed, atUs, decisions}
   allowed    1, or 0 if a rule other than a shadow rule refuses the request
   atUs       int, time of the decision by Redis' clock, us since 1970
   decisions  flat, per rule four integers: verdict (0 allowed, 1 over the limit, 2 blocked); hits that count; ms until no
-             hit counts and no block is in force; and for verdict 0 ms until the number of allowed hits rises (0 if no hit
-             counts), otherwise ms to a retry
+             hit counts and no block is in force; and a second time in ms: with verdict 0 until the number of allowed hits
+             rises (0 if no hit counts), with verdict 1 or 2 until the request may be tried again
 
 O(N) in the rules; sliding-log also in the hits that left the window and, if it refuses, in the cost. TTL: until the key counts
 nothing; a missing TTL is set again. Clock: Redis. Replay: counts the request once more.

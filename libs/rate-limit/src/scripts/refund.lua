@@ -11,7 +11,7 @@ Returns {given}
          and for token-bucket perhaps fewer than still count
 
 O(N), sliding-log O(log hits). TTL: until the key counts nothing; unchanged for fixed-window and sliding-log. Clock: Redis.
-Nothing is taken from a window that was found by reading and began after a reset: it may be a later one.
+If the end is negative and the subject was reset, nothing is taken: the window may have begun after the hits were counted.
 Replay: takes back as many other hits of the subject, if there are any; with fixed-window only those of the same window, with
 sliding-log only those of the same us and cost.
 Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].

@@ -82,7 +82,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
     const windowMs = checked(throttler, 'ttl', ttl, 1, MAX_DURATION_MS, 'To turn the limit off, use @SkipThrottle().');
     const blockMs = checked(throttler, 'blockDuration', blockDuration, 0, MAX_DURATION_MS, '0 means no block.');
     const resolved = resolveRule({ limit: 0, windowMs, blockMs, algorithm: this.algorithm });
-    // RateLimitModule may use the same Redis. The prefix `throttler.` keeps these counters apart from its counters.
+    // RateLimitModule may use the same Redis. The prefix `throttler.` keeps the counters of both apart.
     // See DECISIONS.md: throttler-storage-is-a-subpath
     const rule = Object.freeze({ ...named(resolved, `throttler.${throttler}`), freshAfterBlock: true });
     if (this.rules.size >= MAX_RULES) this.rules = new Map();

@@ -3,13 +3,14 @@ look: read if an item counts already, and how many items count. Used for a user 
 
 KEYS[1]  state    hash  <prefix>:read-reward:{<partition>}:state:<rule>:<user>
 ARGV[1]  itemId   str   1 to 256 characters
-ARGV[2]  current  str   the same as in `record`
-ARGV[3]  gap      int   the same as in `record`
+ARGV[2]  current  str   start and end of the current period, end of the next one (ms since 1970) and points of an item, with a colon
+                        after each
+ARGV[3]  gap      int   length of the next period, ms
 
 Returns found
   found  int   used * 2 + 1 if the item counts, used * 2 if it does not; used: number of items that count in the period. -1: this
-               script cannot decide, and the caller must call record: the user has no state for the current period and its points,
-               or the state has no TTL
+               script cannot decide, so the caller must call record. The user has no state, or the state has no TTL, belongs to
+               another period, or has other points per item
 
 O(1). TTL: untouched. Clock: Redis, by the time that is left until the state expires. Replay: reads again.
 ]]

@@ -1,6 +1,6 @@
 --[[
 record-fully: grant points for an item as the script record does, but for every rule and period. Also keeps the first result of an
-operation id, items that count in later periods, and a ledger.
+operation id, the items that count in later periods (`dedupe: 'ever'`), and a ledger of grants.
 
 KEYS[1]  state     hash    <prefix>:read-reward:{<partition>}:state:<rule>:<user>
 KEYS[2]  ever      set     <prefix>:read-reward:{<partition>}:ever:<rule>:<user>, or the state key if everMs is 0
@@ -10,9 +10,9 @@ ARGV[1]  itemId    str     1 to 256 characters
 ARGV[2]  token     str     id of the call: the operation id, or an id that no other call has
 ARGV[3]  rule      str     nine integers joined by colons: limit of items, points of an item, limit of points or 0, how long `total`
                            keeps a user (ms) or 0, starts of five periods from the previous one on (ms since 1970)
-ARGV[4]  everMs    int >= 0   how long items count after the last grant, also in later periods; 0: only in their period
-ARGV[5]  answerMs  int >= 0   how long the first result is kept; 0 without an operation id
-ARGV[6]  ledgerMs  int >= 0   how long the ledger is kept after its last entry; 0 without a ledger
+ARGV[4]  everMs    int >= 0   how long items count after the last grant, also in later periods, ms; 0: only in their period
+ARGV[5]  answerMs  int >= 0   how long the first result is kept, ms; 0 without an operation id
+ARGV[6]  ledgerMs  int >= 0   how long the ledger is kept after its last entry, ms; 0 without a ledger
 ARGV[7]  name      str     name of the rule, for the ledger
 ARGV[8]  userId    str     id of the user, for the ledger
 
@@ -26,8 +26,8 @@ Returns {status, points, used, remaining, seq, start, resetsAt, itemId}
   resetsAt   int   end of the user's period, ms after the start of the current period; with status 0 Redis' clock
   itemId     str   item of the result; for a repeated operation id, the item of its first call
 
-O(1). TTL: state: end of the next period, for `total` the time in `rule`; ever, answer, ledger: everMs, answerMs, ledgerMs. A grant
-sets them; the first call with an operation id sets that of answer. Other calls only set missing TTLs.
+O(1). TTL: state: until the end of the next period, or for `total` the time in `rule`; ever: everMs; ledger: ledgerMs; a grant sets
+these three. answer: answerMs; the first call with the operation id sets it. Other calls only set missing TTLs.
 Clock: Redis. Replay: with an operation id the first result while it is kept; otherwise the first result while the grant exists,
 found by the token next to the item.
 ]]
@@ -44,7 +44,8 @@ local function find_first_answer(rule, state)
       string.match(kept, '^(%d):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(.*)$')
     return { tonumber(status), tonumber(points), tonumber(used), tonumber(room), tonumber(number), from - rule.b1, to - rule.b1, item }
   end
-  -- The token is stored as long as the grant, which may be longer than answerMs. So it is used only for calls without an operation id.
+  -- When answerMs is over, an operation id counts as a new call. But the token is stored as long as the grant, perhaps longer. So the token
+  -- is used only for calls without an operation id.
   local first = answer_ms == 0 and first_answer(rule, state[1], state[2], ARGV[2])
   if first then first[8] = ARGV[1] end
   return first

@@ -11,10 +11,10 @@ ARGV[5]  current  str   start and end of the current period, end of the next one
                         after each
 
 Returns counted
-  counted  int   (refunds * 2^20 + used) * 4 + 1 rewarded; used * 4 + 2 duplicate; used * 4 + 3 capped; 0 not decided, and nothing was
-                 written: Redis' clock is not in the current period, the user's period has other bounds or points, or a TTL was lost.
-                 used: number of items that count in the period; refunds: number of its refunded grants; refunds + used: number of
-                 the grant. One integer is a seventh cheaper than an array of three
+  counted  int   rewarded: (refunds * 2^20 + used) * 4 + 1; duplicate: used * 4 + 2; capped: used * 4 + 3. 0: nothing was decided or
+                 written, because Redis' clock is not in the current period, the user's period has other bounds or points per item,
+                 or a TTL was lost. used: number of items that count in the period; refunds: number of refunded grants of the
+                 period; refunds + used: number of the grant. One integer costs Redis a seventh less time than an array of three
 
 O(1). TTL: the first grant of a period sets the end of the next one. Clock: Redis, or the time that is left until the state
 expires. Replay: the first result while the grant exists, found by the id of the call next to the item.
@@ -23,7 +23,7 @@ expires. Replay: the first result while the grant exists, found by the id of the
 local state = redis.call('HMGET', KEYS[1], '', ARGV[1])
 local head, grant = state[1], state[2]
 local left_ms = head and redis.call('PTTL', KEYS[1])
--- The state expires at the end of the next period. So while this period lasts, more than the length of the next one is left.
+-- The state expires one period after the user's period. So while the user's period runs, the TTL is longer than the next period (ARGV[4]).
 local has_begun = head and left_ms - ARGV[4] > 0 and string.find(head, ARGV[5], 1, true) == 1
 local seq, refunds, expires = 0, '0', nil
 if has_begun then
@@ -48,8 +48,8 @@ end
 local used = seq - refunds
 if used - ARGV[3] >= 0 then return used * 4 + 3 end
 if not has_begun then
-  -- Redis does not roll back the first write if it refuses a later one. Only a new period needs a second write, so only then is the
-    -- permission for it checked.
+  -- Redis does not undo the first write if it refuses a later one. Only a new period needs several writes, so only here are the permissions
+  -- for the later ones checked first.
   permitted = permitted or redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
   if not permitted or head and not redis.acl_check_cmd('HSET', KEYS[1], 'f', 'v') then
     return redis.error_reply('NOTALLOWED the Redis user needs permission for HSET and PEXPIREAT; nothing was granted')

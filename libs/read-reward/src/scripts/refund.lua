@@ -10,8 +10,8 @@ ARGV[2]  start     int     start of the period of the grant, ms since 1970
 ARGV[3]  seq       int     number of the grant in its period
 ARGV[4]  token     str     id of the call, to detect a replay
 ARGV[5]  answerMs  int >= 1  how long the receipt of the refund is kept, ms
-ARGV[6]  everMs    int >= 0  how long items count after the last grant; 0: only in their period
-ARGV[7]  ledgerMs  int >= 0  how long the ledger is kept after its last entry; 0 without a ledger
+ARGV[6]  everMs    int >= 0  how long items count after the last grant, also in later periods, ms; 0: only in their period
+ARGV[7]  ledgerMs  int >= 0  how long the ledger is kept after its last entry, ms; 0 without a ledger
 ARGV[8]  name      str     name of the rule, for the ledger
 ARGV[9]  userId    str     id of the user, for the ledger
 

@@ -2,7 +2,8 @@
 status: read the points and the remaining items of a user's period. Sets the TTL of the state if it is missing.
 
 KEYS[1]  state   hash      <prefix>:read-reward:{<partition>}:state:<rule>:<user>
-ARGV[1]  rule    str       as in the script record-fully
+ARGV[1]  rule    str       nine integers joined by colons: limit of items, points of an item, limit of points or 0, how long `total`
+                           keeps a user (ms) or 0, starts of five periods from the previous one on (ms since 1970)
 
 Returns {status, points, used, remaining, resetsAt}
   status     int   1 open, 0 Redis' clock is in none of the previous, current and next period

@@ -4,8 +4,8 @@ import { SetupError, type Page } from '../../../internal/src';
 import { addActivity, fixPartitions, listActivities, pageActivities, retireActivity } from './list.scripts';
 
 /**
- * If the TTL of an activity's keys is set now, they have expired after this time, ms: a day and two minutes. If the retention ends later,
- * they exist until then.
+ * After the TTL of an activity's keys was set, the activity stays in the list for this time, ms, or until its retention ends if that is
+ * later. The keys expire earlier than this: after at most a day and a minute, or soon after the retention.
  */
 const KEPT_MS = 86_400_000 + 120_000;
 /** Deadline of the check at boot, ms. */
@@ -13,7 +13,7 @@ const DEADLINE_MS = 1_000;
 
 /**
  * List of all activities in Redis, for operators. Grabs and payouts do not need it. Next to the list, Redis stores the number of
- * partitions, which cannot change while there are activities.
+ * partitions (hash tags over which activities are sharded), which cannot change while there are activities.
  */
 export class ActivityList {
   private readonly keys: { readonly activities: string; readonly settled: string; readonly partitions: string };
@@ -22,7 +22,7 @@ export class ActivityList {
     private readonly registry: ScriptRegistry,
     private readonly partitions: number,
   ) {
-    // The tag `activities` cannot be the tag of an activity, because those are numbers.
+    // The hash tag `activities` cannot be that of an activity, because hash tags of activities are numbers.
     const tag = registry.keySpace('red-packet').tag('activities');
     this.keys = { activities: tag.key('activities'), settled: tag.key('settled'), partitions: tag.key('partitions') };
   }

@@ -17,7 +17,10 @@ const BACKOFF = { delayMs: 1_000, maxDelayMs: 60_000 };
 /** Longest pause between two checks if an activity still owes a payout or a refund, ms. */
 const OWED_MS = 600_000;
 
-/** Payload of both tasks. `sinceMs`: when the first check was scheduled, ms since 1970 by the clock of the process that scheduled it. */
+/**
+ * Payload of the closing task and of the settling task. Only the settling task has `sinceMs`: when its first run was scheduled, ms since
+ * 1970 by the clock of the process that scheduled it.
+ */
 interface ActivityTask {
   readonly activityId: string;
   readonly sinceMs?: number;
@@ -34,7 +37,7 @@ export class Closing {
   private readonly settling: string;
   private readonly logger = new Logger(Closing.name);
   private readonly debts = new Debts(new Logger('RedPacketPayouts'));
-  /** True once the missing `onClosed` of this process was logged. */
+  /** True once this process has logged that its option `onClosed` is missing. */
   private isLogged = false;
 
   /** @param registry name of the ScriptRegistry, '' for the one without a name. The names of the tasks contain it */
@@ -63,8 +66,8 @@ export class Closing {
   /**
    * Schedules the task that closes an activity at `endsAtMs`. A repeated call schedules no second task.
    *
-   * @param onConflict rule for an existing task of this id. Pass `replace` for a new activity, because an earlier one with the same id may
-   *   have left a dead letter. Pass `keep` for an open activity, whose task may be running
+   * @param onConflict rule for an existing task of this activity. Pass `replace` for a new activity, because an earlier one with the same
+   *   id may have left a dead letter. Pass `keep` for an open activity, whose task may be running
    * @throws the errors of ScriptRegistry.run()
    */
   async schedule(activityId: string, endsAtMs: number, onConflict: 'replace' | 'keep' = 'replace'): Promise<void> {

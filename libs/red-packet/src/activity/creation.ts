@@ -62,7 +62,7 @@ export class Creation {
     });
     if (begun.state === 'draft') {
       // The parameters were compared, so `endsAtMs` is the end of this activity. The closing task comes before the opening, so that a crash
-      // cannot leave an open activity without it.
+      // cannot leave an open activity without a closing task.
       // See DECISIONS.md: closing-task-before-opening
       await this.closing.schedule(activityId, begun.endsAtMs);
       const layout = this.layouts.build(activityId, buckets);

@@ -205,7 +205,7 @@ export class Lifecycle {
     const steps = new Steps(`RedPacketService.${giveUp ? 'forget' : 'settle'}`);
     if (found === undefined || isLost(found)) {
       await steps.read(this.list.compareStored());
-      // The root of an activity with several buckets may outlive its buckets. This sets its TTL.
+      // The root of an activity with several buckets may outlive its buckets, so the TTL of the root is set here.
       const root = { layout: this.layouts.root(activityId), expiresAtMs: found?.expiresAtMs ?? 0 };
       if (found === undefined) await steps.read(this.list.retire(activityId, false));
       else await this.forget(root, false, steps);
@@ -223,12 +223,12 @@ export class Lifecycle {
       return 'settled';
     }
     if (isOwing(readings) && !(giveUp && readings.every(({ state }) => state === 'closed' || state === ''))) {
-      // A late call for an earlier activity with this id may have noted that the id leaves the list. This keeps it there.
+      // A late call for an earlier activity with this id may have noted that the id leaves the list. `keep` deletes this note.
       if (readings.some(({ overdue }) => overdue)) await steps.read(this.list.keep(activityId));
       return 'owed';
     }
-    // A payout that is given up must not be paid later, so its row is deleted. This does not rely on counters, because a bucket that Redis
-    // has lost has none.
+    // A payout that is given up must not be paid later, so its row is deleted. Rows are searched even if no counter shows an open payout,
+    // because a bucket that Redis has lost has no counters.
     if (giveUp) await steps.one(this.outboxes.dropRows(found));
     return (await this.forget(found, giveUp, steps)) ? 'settled' : 'owed';
   }
@@ -277,14 +277,14 @@ export class Lifecycle {
     return seen === undefined || isLost(seen) ? undefined : seen;
   }
 
-  /** Does the same as `find`, but also finds an activity that has lost all its buckets and still has its root. */
+  /** Does the same as `find`, but also finds an activity if Redis has lost all of its buckets, but not its root. */
   private async look(activityId: string): Promise<Read | undefined> {
     const remembered = this.layouts.of(activityId);
     const readings = await this.transfers.readAll(remembered);
     if (readings.every(({ state }) => state !== '' && !state.startsWith('spread:'))) {
       return readOf(remembered, readings);
     }
-    // The remembered number of buckets may be that of an earlier activity with this id. The root has the right number.
+    // The remembered number of buckets may be that of an earlier activity with this id. The root hash has the right number.
     this.layouts.forget(activityId);
     const layout = this.layouts.root(activityId);
     const [root] = remembered === layout ? readings : await this.transfers.readAll(layout);

@@ -12,7 +12,7 @@ const ENTRIES_A_CALL = 100;
 
 // See DECISIONS.md: refunds-compared-with-the-ledger
 /**
- * Compares the packets that were left when an activity was closed with the ledger, so that a packet that was paid is not refunded as well.
+ * When an activity is closed, compares the packets that were left with the ledger, so that a packet that was paid is not refunded as well.
  */
 export class Refunds {
   constructor(
@@ -21,8 +21,8 @@ export class Refunds {
   ) {}
 
   /**
-   * Removes packets that the ledger has paid from the refunds of a closed activity, once for each bucket. If the ledger pays a refunded
-   * packet later, only an audit finds this.
+   * Removes from the refunds of a closed activity the packets that the ledger has paid. Does this once for each bucket (shard of the
+   * activity). If the ledger pays a refunded packet after that, only an audit finds it.
    *
    * @returns number of packets that were removed
    * @throws what `ledger` throws; the errors of ScriptRegistry.run()

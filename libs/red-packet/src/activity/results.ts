@@ -53,7 +53,7 @@ export class Results {
       .reduce<Grant | undefined>((best, grant) => (best && !isLuckier(grant, best) ? best : grant), undefined);
   }
 
-  /** Reads all grants to find the largest packet. Needed if the counters of Redis do not show it any more. */
+  /** Reads all grants to find the largest packet. Needed if the one that a bucket has stored may be wrong, for example after `conflict`. */
   private async search(layout: Layout): Promise<Grant[]> {
     let best: Grant | undefined;
     for (let at: PageRequest | undefined = Results.page({ limit: PAGE }); at !== undefined;) {

@@ -7,7 +7,7 @@ import type { ActivityState, ActivityStatus } from '../red-packet.types';
 export function statusOf(activityId: string, readings: readonly BucketReading[]): ActivityStatus {
   const sum = (pick: (reading: BucketReading) => number): number =>
     readings.reduce((total, reading) => total + pick(reading), 0);
-  // A bucket that Redis has lost has no parameters. All others have the same ones.
+  // A bucket that Redis has lost has no parameters. All other buckets have the same parameters.
   const first = readings.find(({ state }) => state !== '') ?? readings[0];
   if (first === undefined)
     throw new RangeError(

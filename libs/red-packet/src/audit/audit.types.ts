@@ -68,7 +68,7 @@ export interface DeepBooks {
   readonly refunded: Amount;
   /** Packets that are moving between buckets. */
   readonly moving: Amount;
-  /** Packets of grants that were voided because the ledger had paid the packet to another user. */
+  /** Packets that the ledger has paid, but no user has in Redis: the grant was voided, or the packet was taken out of the refunds. */
   readonly voided: Amount;
   /** Number of payouts that are neither paid nor dead-lettered. */
   readonly outboxRows: number;

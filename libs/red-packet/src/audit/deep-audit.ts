@@ -11,7 +11,7 @@ import { PacketBook } from './packet-book';
 import { Problems } from './problem-list';
 import { countRecords, unpaidOf, type Unpaid } from './record-count';
 
-/** If something changed while all records were counted, they are counted again, at most this often in all. */
+/** Maximum number of counts of all records. They are counted again if something changed during a count. */
 const MAX_COUNTS = 3;
 /** Maximum number of packets in each of the lists `rewound` and `unpaid`. */
 const MAX_LISTED = 100;
@@ -35,8 +35,8 @@ export class DeepAudit {
   ) {}
 
   /**
-   * Counts all records. Adds up to 100 packets that the ledger has paid without a grant to `problems`. If nothing changed meanwhile, also
-   * adds all differences between the records and the counters.
+   * Counts all records. Adds to `problems` up to 100 packets that the ledger has paid, but that were not granted. If nothing changed
+   * meanwhile, also adds all differences between the records and the counters.
    */
   async run({ layout, readings }: Read, ledger: AuditOptions['ledger'], problems: Problems): Promise<DeepBooks> {
     const { before, count } = await this.countQuietly(layout, readings);
@@ -145,7 +145,7 @@ export class DeepAudit {
     return { paid: { packets, cents }, rewound };
   }
 
-  /** Counts dead-lettered payouts. If one is replayed meanwhile, the count is no longer quiet, because the open payouts change. */
+  /** Counts dead-lettered payouts. If one is replayed meanwhile, the number of open payouts changes, so all records are counted again. */
   private async countDeadLetters(layout: Layout, book: PacketBook): Promise<number> {
     let count = 0;
     for (let cursor: string | undefined = '0:0-0'; cursor !== undefined;) {

@@ -69,7 +69,7 @@ export class PacketBook {
     }
   }
 
-  /** Notes a packet that the ledger has paid. Returns true if its grant was counted, even one that was voided. */
+  /** Notes a packet that the ledger has paid. Returns true if the count found its grant to this user, or found the packet as voided. */
   notePaid(row: PaidPacket): boolean {
     const id = this.idOf(row.packetId, 'the ledger');
     if (id === 0) return false;

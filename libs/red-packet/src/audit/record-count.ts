@@ -8,7 +8,7 @@ import type { PacketBook, PacketState } from './packet-book';
 
 const PAGE = 1_000;
 
-/** Reads all records of an activity page by page, and notes them in the book. Returns the number of open payouts of each bucket. */
+/** Reads all records of an activity page by page, and notes them in `book`. Returns the number of open payouts of each bucket. */
 export async function countRecords(
   registry: ScriptRegistry,
   layout: Layout,
@@ -54,7 +54,7 @@ export async function unpaidOf(registry: ScriptRegistry, layout: Layout, book: P
   return [...found.values()];
 }
 
-/** For one bucket, the number of the last transfer that has arrived from each other bucket. */
+/** Numbers of the last transfers that have arrived in one bucket, by the index of the bucket that sent them. */
 type Arrived = ReadonlyMap<number, number>;
 
 class Pages {

@@ -14,7 +14,7 @@ export interface BucketKeys {
   readonly meta: string;
   readonly pool: string;
   readonly grants: string;
-  /** Stream with the open payouts of all buckets of the partition. */
+  /** Stream with the open payouts of all buckets that have this hash tag. */
   readonly outbox: string;
   readonly tries: string;
   readonly moves: string;
@@ -48,14 +48,14 @@ export function keysOf({ buckets }: Layout, bucket: number): BucketKeys {
 // See DECISIONS.md: payouts-in-fixed-partitions
 /**
  * Builds the keys of activities, and remembers the number of buckets of up to 1,000 sharded activities. The root of an activity is the hash
- * whose key has only the id. It belongs to the only bucket, or has the number of buckets.
+ * whose key has only the id. It is the hash of the only bucket. If there are several buckets, the root has their number.
  */
 export class Layouts {
   /** Keys of the streams with open payouts, one for each partition. */
   readonly outboxes: readonly string[];
   /**
-   * Key for each stream of open payouts, to which the check of a payout writes. The check must write something, because WAIT covers only
-   * writes of its own connection.
+   * Keys to which the check that replicas have a payout writes, one for each stream of open payouts. The check must write something,
+   * because WAIT covers only writes of its own connection.
    */
   readonly waited: readonly string[];
   private readonly tags: readonly TaggedKeys[];
@@ -82,7 +82,7 @@ export class Layouts {
     return kept(this.roots, activityId, () => ({ activityId, buckets: [this.keysIn(0, 1, activityId)] }));
   }
 
-  /** Remembers the number of buckets of an activity, and returns its keys. @param buckets at least 2, as the root has it */
+  /** Remembers the number of buckets of an activity, and returns its keys. @param buckets number that the root hash has, at least 2 */
   remember(activityId: string, buckets: number): Layout {
     const known = this.sharded.get(activityId);
     if (known?.buckets.length === buckets) return known;
@@ -111,7 +111,7 @@ export class Layouts {
     this.confirmed.delete(activityId);
   }
 
-  /** Notes that these keys were just read from Redis. */
+  /** Notes that Redis has just confirmed the number of buckets of this layout. */
   confirm(layout: Layout): void {
     const { activityId } = layout;
     this.confirmed.delete(activityId);

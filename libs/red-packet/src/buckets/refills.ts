@@ -35,7 +35,7 @@ export class Refills {
     for (const from of sourcesFor(readings, to)) {
       if ((await this.transfers.move(layout, { from, to })) > 0) return 'moved';
     }
-    // A process that died may have left transfers between other buckets unfinished. Users can still win their packets.
+    // A process that died may have left transfers between other buckets unfinished. Users can still win the packets of such transfers.
     return (await this.transfers.finish(layout, readings)) > 0 ? 'moved' : 'nothing';
   }
 }
@@ -50,9 +50,9 @@ function nothingYet(error: unknown): 'nothing' {
 
 // See DECISIONS.md: sold-out-proven-by-growing-counters
 /**
- * Returns true if the counters prove that no packet is left in a bucket or on the way. The buckets are read one after the other. But
- * granted + refunded of a bucket never decreases, unless Redis loses data. So if it is the number of all packets for all buckets together,
- * none is left, and none will be.
+ * Returns true if the counters prove that no packet is left in a bucket or on the way. The buckets are read at different moments. But
+ * granted + refunded of a bucket never decreases, unless Redis loses data. So if the sum for all buckets is the number of all packets, no
+ * packet is left, and none will be.
  */
 export function isSoldOut(readings: readonly BucketReading[]): boolean {
   const all = readings[0]?.allPackets ?? 0;

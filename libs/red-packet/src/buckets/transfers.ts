@@ -89,7 +89,7 @@ export class Transfers {
   /** Tries to finish the unfinished transfers. Returns their number. */
   async finish(layout: Layout, readings: readonly BucketReading[]): Promise<number> {
     const directions = readings.flatMap(({ outgoing }, from) => outgoing.map((to) => ({ from, to })));
-    // Another process may have finished the transfer meanwhile. With 0, no new one begins then.
+    // Another process may have finished the transfer meanwhile. With a `most` of 0, no new transfer begins then.
     await Promise.all(directions.map((direction) => this.move(layout, direction, 0)));
     return directions.length;
   }

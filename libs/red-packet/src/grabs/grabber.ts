@@ -85,8 +85,8 @@ export class Grabber {
       if (reply.status === 'sharded') {
         layout = this.layouts.remember(layout.activityId, reply.buckets);
       } else if (reply.status === 'not-open' && reply.reason === 'unknown' && !single && !rootRead) {
-        // The remembered number of buckets may be that of an earlier activity with this id. The root has the right number; it is read at
-        // most once per grab.
+        // The remembered number of buckets may be that of an earlier activity with this id. The root hash of the activity has the right
+        // number. A grab reads it at most once.
         rootRead = true;
         this.layouts.forget(layout.activityId);
         layout = this.layouts.of(layout.activityId);

@@ -65,8 +65,8 @@ export class SoldOutUsers {
     let winners = known?.winners;
     if (winners === undefined || known?.version !== version) {
       winners = await this.winnersOf(layout, readings);
-      // Somebody may win while the pages are read, and be on none of them. So the winners are used only if the version is the same
-      // afterwards.
+      // Somebody may win while the pages are read, and be on none of them. So the winners are used only if the version, which
+      // changes with every grant, is the same afterwards.
       readAt = time.monotonicMs();
       const again = await this.transfers.readAll(layout);
       if (!isRefusing(again) || versionOf(again) !== version) return;

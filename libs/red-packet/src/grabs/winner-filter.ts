@@ -2,8 +2,8 @@ const BITS_PER_WINNER = 16;
 const HASHES = 5;
 
 /**
- * Bloom filter of the winners of an activity. Takes 2 to 4 bytes per winner, and at least 8. About one in 500 of the other users is taken
- * for a winner.
+ * Bloom filter of the winners of an activity. Takes 2 to 4 bytes per winner, and at least 8. At most about one in 500 of the other users
+ * is taken for a winner.
  */
 export class WinnerFilter {
   private readonly words: Uint32Array;

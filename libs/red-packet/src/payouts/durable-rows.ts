@@ -10,8 +10,8 @@ const PAUSE_MS = 1_000;
 const FORGET_MS = 30_000;
 
 /**
- * Key of a stream of payouts, and key to which the check of a payout writes. The check must write something, because WAIT covers only
- * writes of its own connection.
+ * `outbox`: key of a stream of payouts. `waited`: key to which the check that replicas have a payout writes. The check must write
+ * something, because WAIT covers only writes of its own connection.
  */
 export interface CheckedOutbox {
   readonly outbox: string;

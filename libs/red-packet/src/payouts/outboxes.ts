@@ -25,7 +25,7 @@ const ROWS_A_CALL = 1_000;
 /** This process wakes the payout runs of a stream at most once in this time, ms. */
 const RING_MS = 100;
 
-/** A payout that the stream should have. */
+/** A payout that is missing in the stream of open payouts, and must be restored. */
 export interface LostRow {
   readonly userId: string;
   /** Grant as Redis stores it: `<packetId>:<cents>:<ms>`. */
@@ -36,12 +36,15 @@ type Change = (keys: BucketKeys, ids: readonly string[]) => Promise<number>;
 
 // See DECISIONS.md: payouts-in-fixed-partitions
 /**
- * Payouts in Redis. Open ones are rows in outboxes, one stream per partition. Dead-lettered ones are in a stream per bucket (shard of an
- * activity).
+ * Reads and changes the payouts in Redis. Open payouts are rows in outboxes: one stream for each partition (hash tag). Dead-lettered
+ * payouts are in one stream for each bucket (shard of an activity).
  */
 export class Outboxes {
   private readonly logger = new Logger('RedPacketPayouts');
-  /** Outboxes for which this process has woken the payout runs less than RING_MS ago. True: a payout came since, so it wakes them again then. */
+  /**
+   * Keys of the streams whose payout runs this process has woken less than RING_MS ago. The value is true if a payout has come since. The
+   * runs are then woken again when RING_MS is over.
+   */
   private readonly rung = new Map<string, boolean>();
   private hasWarned = false;
 
@@ -76,7 +79,7 @@ export class Outboxes {
     this.hasWarned = true;
     this.logger.warn(
       'Payouts of red packets may be late, because the Redis user may not use SPUBLISH on the channels of red-packet. ' +
-        'Give the user +spublish and the channels of the prefix, see docs/production.md.',
+        'Give the user +spublish and the channels that begin with the prefix (&<prefix>:*), see docs/production.md.',
     );
   }
 
@@ -182,7 +185,7 @@ export class Outboxes {
     );
   }
 
-  /** Wakes the payout runs that must be woken again after RING_MS. */
+  /** At the end of a shutdown, wakes at once the payout runs that would be woken again when RING_MS is over. */
   private async ringLate(): Promise<void> {
     const late = [...this.rung].filter(([, again]) => again).map(([outbox]) => outbox);
     this.rung.clear();

@@ -22,7 +22,7 @@ export interface PayoutRow {
   readonly keys: BucketKeys;
 }
 
-/** Returns the fields by which scripts recognise a row. After a failover, another row may have its id. */
+/** Returns the fields by which scripts recognise a row. The id of the row is not enough: after a failover, another row may have it. */
 export function fieldsOf({ owner, grant }: PayoutRow): { owner: string; user: string; grant: string } {
   const { userId, packetId, amountCents, grantedAtMs } = grant;
   return { owner, user: userId, grant: `${packetId}:${amountCents}:${grantedAtMs}` };

@@ -58,7 +58,7 @@ const UNREPLICATED = retryLater({ delayMs: UNREPLICATED_MS, countsAsAttempt: fal
 const FAILED = {
   read: 'The payouts of red packets could not start, because a call to Redis failed. The start is tried again; until then, payouts are late.',
   settle:
-    'The outcomes of payouts of red packets could not be stored, because a call to Redis failed. This is tried again. A payout may run twice.',
+    'Outcomes of red-packet payouts could not be stored, because a call to Redis failed. This is tried again. A payout may be handled twice.',
 };
 
 /** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
@@ -78,8 +78,8 @@ export const messages = new WeakMap<Payout, Pick<StreamMessage, 'stream' | 'id'>
 type Ended = { readonly value: unknown } | { readonly error: unknown };
 
 /**
- * Calls the handler for each payout. It reads the streams of all partitions as one. Paid payouts are removed by a script of this lib, which
- * also updates counters, and so are dead-lettered ones. The stream consumer then finds that the entry is gone.
+ * Calls the app's handler for each payout. Reads the streams of all partitions as one stream. Scripts of this lib remove paid and
+ * dead-lettered payouts, and update counters. The stream consumer, which removes finished entries, then finds that the entry is gone.
  */
 export class PayoutRunner implements PayoutRun {
   private readonly logger = new Logger('RedPacketPayouts');
@@ -204,8 +204,8 @@ export class PayoutRunner implements PayoutRun {
   }
 
   /**
-   * Dead-letters an entry that is not a payout. If Redis fails, or has another number of partitions, looks at it again later, because it
-   * may be a payout for another process.
+   * Dead-letters an entry that is not a payout. If Redis fails, or has another number of partitions, looks at the entry again later,
+   * because it may be a payout for another process.
    */
   private async refuse(): Promise<HandlerResult> {
     try {
@@ -278,8 +278,8 @@ export class PayoutRunner implements PayoutRun {
           'and is dead-lettered. Replay the payout, or drop it if you paid by other means.',
       );
     }
-    // Shows the stream consumer that the payout is in the dead letters of its bucket, or is gone. If Redis no longer has the activity, the
-    // consumer keeps the dead letter itself.
+    // MOVED shows the stream consumer that the payout is in the dead letters of its bucket, or is gone. If Redis no longer has the
+    // activity, the consumer keeps the dead letter itself.
     message[MOVED] = buried !== 'forgotten';
     return deadLetter(why);
   }

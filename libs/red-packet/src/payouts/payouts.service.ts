@@ -23,7 +23,7 @@ interface PayoutsInspection {
   readonly watch: (watcher: PayoutWatcher) => void;
 }
 
-/** @param message stream message of the payout */
+/** Function of luanest/testing, called before each call of a handler. @param message stream message of the payout */
 type PayoutWatcher = (payout: Payout, message: { readonly stream: string; readonly id: string } | undefined) => void;
 
 /**

@@ -1,6 +1,6 @@
 --[[
-add-activity: add an activity to the list of activities. The activity may be created afterwards. Does nothing if another number of
-partitions is stored, because then other processes would not find the activity.
+add-activity: add an activity, which need not exist yet, to the list of activities. Does nothing if another number of partitions (hash tags
+over which activities are sharded) is stored, because then other processes would not find the activity.
 
 KEYS[1]  activities   zset        <prefix>:red-packet:{activities}:activities   activity id -> a time after the end of its retention, ms
 KEYS[2]  settled      zset        <prefix>:red-packet:{activities}:settled      activity id -> time at which it leaves the list, ms

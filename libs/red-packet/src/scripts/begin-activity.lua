@@ -26,15 +26,15 @@ ARGV[15]  encodedId    str       id of the activity, percent-encoded
 Returns {status, state, seed, expires, ends}
   status   'begun' | 'found' | 'settled' | 'conflict' | 'orphaned' | 'over'   begun: stored by this call; found: stored before,
            with the same fingerprint; settled: as found, and its keys have a TTL, because it owes nothing; conflict: stored
-           before, with another one; orphaned: not stored, but there is a pool, or there are grants; over: not stored, because
+           before, with another fingerprint; orphaned: not stored, but there is a pool, or there are grants; over: not stored, because
            the end has passed or is not after startsAtMs. If ARGV[12] is given, the end may have passed, but not the retention
   state    'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>'
   seed     str   the seed that is stored; '' if nothing is stored
   expires  str   end of the retention, ms since the epoch; '0' if nothing is stored
   ends     str   when grabs end, ms since the epoch; of `over`, when they would end; '0' for `orphaned`
 
-O(1). TTL: a draft expires at expiresAtMs; a root gets no TTL here, because its buckets open before it. Clock: Redis. Replay:
-returns what the first call stored.
+O(1). TTL: a draft expires at expiresAtMs; a root gets no TTL here, because its buckets open before it and must not outlive it.
+Clock: Redis. Replay: returns what the first call stored.
 ]]
 -- @include now-text
 local known = redis.call('HMGET', KEYS[1], 'state', 'seed', 'fingerprint', 'expiresAtMs', 'endsAtMs', 'forgetAtMs')
@@ -50,7 +50,8 @@ local opens, ends, expires = math.max(tonumber(ARGV[7]), now_ms), tonumber(ARGV[
 if expires == 0 then expires = math.max(ends, opens) + ARGV[11] end
 -- Without endsAtMs, grabs end before the retention does, so that packets that are left can still be refunded.
 if ends == 0 then ends = expires - math.min(3600000, math.floor(ARGV[11] / 2)) end
--- The root was stored in time. So its buckets may follow after the end, and the activity can be opened, closed and refunded.
+-- A bucket with a root may be stored after the end, because the root was stored before it. The activity can then be opened, closed and
+-- refunded.
 local latest = ARGV[12] == '0' and opens or tonumber(ARGV[7])
 if ends <= latest or expires <= now_ms then return { 'over', 'draft', '', '0', string.format('%.0f', ends) } end
 -- Payout rows of this bucket contain this text, by which they are found: key of the activity, number of buckets, index of this bucket.

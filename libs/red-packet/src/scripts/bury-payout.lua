@@ -1,11 +1,11 @@
 --[[
-bury-payout: move the row of a payout that could not be paid from the outbox to the dead letters of its bucket.
+bury-payout: move an open payout that could not be paid to the dead letters of its bucket (shard of an activity).
 
 KEYS[1]  outbox       stream  <prefix>:red-packet:{<partition>}:outbox
 KEYS[2]  meta         hash    <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[3]  dead         stream  <prefix>:red-packet:{<partition>}:dead:<activity>
 ARGV[1]  rowId        str     id of the stream entry
-ARGV[2]  owner        str     field `activity` of the row; if KEYS[2] has another one, Redis has forgotten the activity
+ARGV[2]  owner        str     field `activity` of the row; if that of KEYS[2] differs, Redis has forgotten the activity of the row
 ARGV[3]  problem      str     why the payout is given up; not empty
 ARGV[4]  attempts     int     attempts that counted
 ARGV[5]  firstSeenMs  int     when a process first took the row, ms since the epoch

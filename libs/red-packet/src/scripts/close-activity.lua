@@ -1,5 +1,5 @@
 --[[
-close-activity: close a bucket for good. The packets in its pool become refunds.
+close-activity: close a bucket (shard of an activity) for good. The packets in its pool become refunds.
 
 KEYS[1]  meta     hash      <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<partition>}:pool:<activity>

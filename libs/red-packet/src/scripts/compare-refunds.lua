@@ -1,13 +1,13 @@
 --[[
-compare-refunds: note that the refunds of a closed bucket were compared with the ledger. Packets that the ledger has paid are not
-refunded: their cents count as granted, and as void, because no user has them in Redis.
+compare-refunds: note that the refunds of a closed bucket (shard of an activity) were compared with the ledger. Packets that the ledger has
+paid are taken out of the refunds: their cents count as granted, and as void, because no user has them in Redis.
 
 KEYS[1]    meta         hash       <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[2]    grants       hash       <prefix>:red-packet:{<partition>}:grants:<activity>
 KEYS[3]    voids        hash       <prefix>:red-packet:{<partition>}:voids:<activity>
 KEYS[4]    refunds      list(str)  <prefix>:red-packet:{<partition>}:refunds:<activity>
 ARGV[1]    last         int        1 if all refunds of the bucket are compared after this call | 0
-ARGV[2]    expiresAtMs  int        expiresAtMs of the activity that was compared; if KEYS[1] has another one, it is a later activity
+ARGV[2]    expiresAtMs  int        expiresAtMs of the activity that was compared; a later activity with the same id has another value
 ARGV[3..]  entries      list(str)  0 to 100 entries of KEYS[4] whose packets the ledger has paid, '<packet>:<cents>:<sum>'
 
 Returns {status, taken}

@@ -1,5 +1,5 @@
 --[[
-confirm-transfer: delete the source's record of a transfer between buckets, because the packets have arrived.
+confirm-transfer: delete the source's record of a transfer between buckets (shards of an activity), because the packets have arrived.
 
 KEYS[1]  moves     hash  <prefix>:red-packet:{<partition>}:moves:<source>
 ARGV[1]  to        int   index of the bucket that has received the packets

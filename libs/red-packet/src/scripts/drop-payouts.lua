@@ -1,5 +1,5 @@
 --[[
-drop-payouts: delete dead letters of a bucket, so that their payouts count as paid.
+drop-payouts: delete dead-lettered payouts of a bucket (shard of an activity), so that they count as paid.
 
 KEYS[1]    dead  stream     <prefix>:red-packet:{<partition>}:dead:<activity>
 KEYS[2]    meta  hash       <prefix>:red-packet:{<partition>}:meta:<activity>

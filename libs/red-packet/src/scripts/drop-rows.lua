@@ -1,5 +1,5 @@
 --[[
-drop-rows: delete the payout rows of one bucket from a page of its outbox, because what the activity owes is given up.
+drop-rows: delete the payout rows of one bucket from a page of its outbox (stream of open payouts), because these payouts are given up.
 
 KEYS[1]  outbox    stream        <prefix>:red-packet:{<partition>}:outbox
 KEYS[2]  meta      hash          <prefix>:red-packet:{<partition>}:meta:<activity>

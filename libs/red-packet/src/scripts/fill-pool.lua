@@ -1,5 +1,5 @@
 --[[
-fill-pool: append one chunk of packets to the pool of a draft, if the pool has exactly the length `offset`.
+fill-pool: append one chunk of packets to the pool of a draft (unfinished activity), if the pool has exactly the length `offset`.
 
 KEYS[1]    meta     hash         <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[2]    pool     list(str)    <prefix>:red-packet:{<partition>}:pool:<activity>

@@ -1,5 +1,6 @@
 --[[
-fix-partitions: store the number of partitions, or return the number that is stored. It can change only while there are no activities.
+fix-partitions: store the number of partitions (hash tags over which activities are sharded), or return the number that is stored. The
+number can change only while there are no activities.
 
 KEYS[1]  activities  zset        <prefix>:red-packet:{activities}:activities   activity id -> a time after the end of its retention, ms
 KEYS[2]  settled     zset        <prefix>:red-packet:{activities}:settled      activity id -> time at which it leaves the list, ms

@@ -50,7 +50,8 @@ end
 if now_ms < starts then return { -2, 'preheated:' .. string.format('%.0f', starts - now_ms) } end
 if now_ms >= ends then return { -2, 'ended' } end
 local granted, problem = string.match(grants[2] or '', '^(%d+):%d+$'), nil
--- If Redis has lost the grants, it is unknown who has won, so nobody may win. Their sum of cents has at most 16 digits, as many as 2^53.
+-- If Redis has lost the grants, it is unknown who has won, so nobody may win. The granted cents have at most 16 digits, as many
+-- as 2^53.
 if not grants[2] then
   problem = 'LOSTGRANTS Redis has lost the winners of this activity, perhaps by eviction; nothing was changed'
 elseif not granted or #granted > 16 or #granted > 1 and string.byte(granted) == 48 then

@@ -1,5 +1,5 @@
 --[[
-list-dead: read a page of the dead letters of a bucket, the oldest first.
+list-dead: read a page of the dead-lettered payouts of a bucket (shard of an activity), the oldest first.
 
 KEYS[1]  dead   stream        <prefix>:red-packet:{<partition>}:dead:<activity>
 ARGV[1]  after  str           the page begins after this id; '0-0' for the first page
@@ -11,8 +11,8 @@ Returns {newest, id, error, attempts, firstSeenMs, userId, grant, ...}
   error        str   why the payout was given up
   attempts     str   digits; attempts that counted
   firstSeenMs  str   digits; when a process first took the payout, ms since the epoch
-  userId       str   '' if the entry has no such field, like the next one
-  grant        str   '<packetId>:<cents>:<ms>'
+  userId       str   '' if the entry has no field `user`
+  grant        str   '<packetId>:<cents>:<ms>'; '' if the entry has no field `grant`
 
 O(count). TTL: untouched. Clock: none. Replay: reads again.
 ]]

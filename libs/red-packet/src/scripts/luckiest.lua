@@ -1,5 +1,5 @@
 --[[
-luckiest: read the largest packet that a bucket has granted; of equal packets, the one that was granted first.
+luckiest: read the largest packet that a bucket (shard of an activity) has granted; of equal packets, the one that was granted first.
 
 KEYS[1]  meta  hash  <prefix>:red-packet:{<partition>}:meta:<activity>
 
@@ -8,8 +8,8 @@ Returns {userId, packetId, amountCents, grantedAtMs, lost}
   packetId     str   digits; '' before the first grant
   amountCents  str   digits
   grantedAtMs  str   digits
-  lost         str   '1' if the grant of this packet, or of an earlier largest one, was voided, or a grant was replaced by a copy
-                     that may be larger; then only a search of all grants finds the largest packet
+  lost         str   '1' if the other fields may be wrong, because void-grant has voided the grant of a largest packet, or has
+                     stored one that may be larger. Then only a search of all grants finds the largest packet
 
 O(1). TTL: untouched. Clock: none. Replay: reads again.
 ]]

@@ -1,9 +1,9 @@
 --[[
-note-report: note that the refund of a bucket was reported to onClosed, so that the bucket may be forgotten.
+note-report: note that the refund of a bucket (shard of an activity) was reported to onClosed, so that its keys may expire.
 
 KEYS[1]  meta         hash  <prefix>:red-packet:{<partition>}:meta:<activity>
 ARGV[1]  packets      int   refunded packets of this bucket that the report counted
-ARGV[2]  expiresAtMs  int   expiresAtMs of the activity that was reported; if KEYS[1] has another one, it is a later activity
+ARGV[2]  expiresAtMs  int   expiresAtMs of the activity that was reported; a later activity with the same id has another value
 
 Returns noted
   noted  1 | 0   0: this bucket needs no report, or a report with at least as many packets was noted before, or the bucket belongs to

@@ -1,6 +1,6 @@
 --[[
 open-activity: open a draft (an unfinished activity) if its pool is complete. Creates the hash of its grants, and the stream of payouts
-unless the partition has it. The root of an activity with several buckets has no pool, so only its state changes.
+unless it exists. The root of an activity with several buckets has no pool, so only its state changes.
 
 KEYS[1]  meta    hash      <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[2]  pool    list(str) <prefix>:red-packet:{<partition>}:pool:<activity>

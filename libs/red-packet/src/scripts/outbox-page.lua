@@ -1,5 +1,5 @@
 --[[
-outbox-page: read the payout rows of one bucket from a page of its outbox: payouts that are neither settled nor dead-lettered.
+outbox-page: read the payout rows of one bucket (shard of an activity) from a page of its outbox, the stream of open payouts.
 
 KEYS[1]  outbox  stream        <prefix>:red-packet:{<partition>}:outbox
 ARGV[1]  owner   str           field `activity` of the rows
@@ -8,8 +8,8 @@ ARGV[3]  count   int 1..1,000  most entries to look at
 
 Returns {last, userId, grant, ...}
   last    str   id of the last entry that was looked at; '' after the last page
-  userId  str   '' if the row has no such field, like the next one
-  grant   str   '<packetId>:<cents>:<ms>'
+  userId  str   '' if the row has no field `user`
+  grant   str   '<packetId>:<cents>:<ms>'; '' if the row has no field `grant`
 
 O(count). TTL: untouched. Clock: none. Replay: reads again.
 ]]

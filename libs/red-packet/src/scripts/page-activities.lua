@@ -4,12 +4,12 @@ page-activities: list a page of the activities that Redis has not forgotten, tho
 KEYS[1]  activities  zset  <prefix>:red-packet:{activities}:activities   activity id -> a time after the end of its retention, ms
 KEYS[2]  settled     zset  <prefix>:red-packet:{activities}:settled      activity id -> time at which it leaves the list, ms
 ARGV[1]  beforeMs    int   time of the last activity of the page before, ms; 0 for the first page
-ARGV[2]  beforeId    str   its id; '' for the first page
+ARGV[2]  beforeId    str   id of that activity; '' for the first page
 ARGV[3]  limit       int   most activities of the page, 1 or more
 
 Returns {total, rows}
   total  int   number of all activities
-  rows   flat  per activity two: its id (str), its time (digits)
+  rows   flat  two values per activity: its id (str), its time in KEYS[1] (digits, ms)
 
 O(log n + limit). TTL: untouched. Clock: Redis. Replay: reads again. If the last activity of the page before has left the list or has
 another time, the page may repeat activities with the same time as it had.

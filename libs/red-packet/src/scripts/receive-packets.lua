@@ -1,6 +1,6 @@
 --[[
-receive-packets: append packets that another bucket has sent to this bucket's pool, once. If this bucket is closed, append them to
-its refunds.
+receive-packets: append packets that another bucket (shard of the activity) has sent to the pool of this bucket, once. If this bucket is
+closed, append them to its refunds.
 
 KEYS[1]    meta         hash       <prefix>:red-packet:{<partition>}:meta:<destination>
 KEYS[2]    pool         list(str)  <prefix>:red-packet:{<partition>}:pool:<destination>

@@ -1,5 +1,5 @@
 --[[
-replay-payouts: move dead letters of a bucket back to the outbox, as new rows.
+replay-payouts: move dead-lettered payouts of a bucket (shard of an activity) back to the outbox, as new rows.
 
 KEYS[1]    dead    stream     <prefix>:red-packet:{<partition>}:dead:<activity>
 KEYS[2]    outbox  stream     <prefix>:red-packet:{<partition>}:outbox

@@ -1,12 +1,12 @@
 --[[
 restore-payouts: write payout rows again that another program has deleted, and correct the number of settled rows of the bucket. The
-caller has counted all rows and compared the grants with the ledger.
+caller has counted all rows, and has compared the grants (packets with their winners) with the ledger.
 
 KEYS[1]    outbox   stream     <prefix>:red-packet:{<partition>}:outbox
 KEYS[2]    meta     hash       <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[3]    grants   hash       <prefix>:red-packet:{<partition>}:grants:<activity>
 ARGV[1]    group    str        consumer group of the payouts
-ARGV[2]    repairs  int        number of earlier repairs of the bucket, as an earlier call returned it; -1 to change nothing
+ARGV[2]    repairs  int        number of earlier repairs of the bucket, as an earlier call returned it; -1 only returns this number
 ARGV[3]    settled  int >= 0   rows that count as settled from now on, because they are lost and the ledger has paid them
 ARGV[4..]  rows     list(str)  user and grant '<packet>:<cents>:<ms>' of each row, for 0 to 100 rows
 

@@ -1,6 +1,6 @@
 --[[
-send-packets: move packets from a bucket's pool to a record of a transfer to another bucket. confirm-transfer deletes the record when
-the packets have arrived.
+send-packets: move packets from the pool of a bucket (shard of an activity) to a record of a transfer to another bucket. confirm-transfer
+deletes the record when the packets have arrived.
 
 KEYS[1]  meta    hash       <prefix>:red-packet:{<partition>}:meta:<source>
 KEYS[2]  pool    list(str)  <prefix>:red-packet:{<partition>}:pool:<source>
@@ -45,7 +45,8 @@ end
 if cents > tonumber(meta[2]) then
   return redis.error_reply('BADMETA the meta hash is damaged: heldCents is less than the cents to move; nothing was changed')
 end
--- The number of a transfer comes from the clock. So it is new even if a failover has lost the last numbers, unless the clock is behind.
+-- The number of a transfer comes from the clock. So it is new even if a failover has lost the last numbers, unless the clock of the new
+-- master is behind.
 local sequence = math.max(now_us, (marks[2] or 0) + 1)
 local record = format_number(sequence) .. '|' .. table.concat(packets, ',')
 redis.call('HSET', KEYS[3], 'out:' .. ARGV[1], record, 'sequence', format_number(sequence))

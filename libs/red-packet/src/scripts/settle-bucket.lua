@@ -1,5 +1,5 @@
 --[[
-settle-bucket: set the TTL of all keys of a bucket, if the bucket owes nothing: no user can win there any more, all payouts are
+settle-bucket: set the TTL of all keys of a bucket (shard of an activity), if it owes nothing: no user can win there, all payouts are
 settled, no packets move to other buckets, and refunds are reported to onClosed. Until then the keys of an open bucket have no TTL.
 
 KEYS[1]  meta         hash       <prefix>:red-packet:{<partition>}:meta:<activity>
@@ -30,7 +30,8 @@ if meta[1] == 'draft' and ARGV[1] ~= '1' then return { 'missing' } end
 if meta[4] then return { 'settled-before' } end
 local root = meta[5] == '-1'
 local over = root or meta[1] == 'closed' or now_ms >= tonumber(meta[2]) and redis.call('LLEN', KEYS[2]) == 0
--- Each grant has one payout row. So the difference shows open payouts; and lost grants, unless no row was settled.
+-- Each grant has one payout row. So if the numbers of grants and of settled rows differ, payouts are open, or Redis has lost grants. Lost
+-- grants do not show if no row was settled.
 local granted = math.max(redis.call('HLEN', KEYS[3]) - 1, 0) + (meta[9] or 0)
 local owed = not over or granted + (meta[10] or 0) ~= (meta[11] or 0) + 0 or redis.call('XLEN', KEYS[8]) > 0
 if meta[8] and tonumber(meta[7] or '0') > tonumber(meta[8]) then owed = true end

@@ -1,6 +1,6 @@
 --[[
-settle-dead: delete the dead letter of a payout that was paid after all, and count it as paid. A process that is late may dead-letter a
-payout while another one pays it.
+settle-dead: delete the dead letter of a payout that was paid after all, and count the payout as paid. A process that is late may
+dead-letter a payout while another one pays it.
 
 KEYS[1]  dead   stream        <prefix>:red-packet:{<partition>}:dead:<activity>
 KEYS[2]  meta   hash          <prefix>:red-packet:{<partition>}:meta:<activity>

@@ -1,10 +1,10 @@
 --[[
-settle-payout: remove the row of a payout that was paid from the outbox, and count it in its bucket.
+settle-payout: remove a paid payout from the outbox (stream of open payouts), and count it in its bucket (shard of an activity).
 
 KEYS[1]  outbox    stream  <prefix>:red-packet:{<partition>}:outbox
 KEYS[2]  meta      hash    <prefix>:red-packet:{<partition>}:meta:<activity>
 ARGV[1]  rowId     str     id of the stream entry
-ARGV[2]  owner     str     field `activity` of the row; if KEYS[2] has another one, it is missing or belongs to a later activity
+ARGV[2]  owner     str     field `activity` of the row; if that of KEYS[2] differs, Redis has forgotten the activity, and nothing is counted
 ARGV[3]  user      str     field `user` of the row
 ARGV[4]  grant     str     field `grant` of the row, '<packet>:<cents>:<ms>'
 

@@ -1,6 +1,6 @@
 --[[
-status: read a bucket at one instant. If it is a draft or settled, set the TTL of those of KEYS[1] to KEYS[8] that lack it. The root
-of a draft gets no TTL.
+status: read a bucket (shard of an activity) at one instant. If it is a draft, or is settled (its keys expire), set the TTL of those of
+KEYS[1] to KEYS[8] that lack it. The root of a draft gets no TTL.
 
 KEYS[1]  meta     hash      <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<partition>}:pool:<activity>
@@ -19,10 +19,10 @@ Returns {state, fields, pooled, pooledCents, granted, grantedCents, rows, refund
   pooledCents    str   cents in the pool, from its first and last entry; '-1' if one of them is invalid
   granted        int   packets granted
   grantedCents   str   cents granted; '-1' if the grants are lost
-  rows           int   payouts that are neither settled nor dead-lettered: all payout rows less those
+  rows           int   payouts that are neither settled nor dead-lettered, computed from counters
   refundRecords  int   packets in the list of refunds
   outgoing       str   indexes of the buckets to which packets are moving, separated by commas
-  lastGrant      str   when the last packet was granted, ms since the epoch; '0' before the first grant; '' without grants
+  lastGrant      str   when the last packet was granted, ms since the epoch; '0' before the first grant; '' if there is no hash of grants
   dead           int   dead-lettered payouts
   overdue        0 | 1   1 if expiresAtMs has passed
   unreported     int   refunded packets that are not reported to onClosed yet; 0 if the activity was created without onClosed
@@ -43,7 +43,8 @@ if state == 'open' and now_ms < tonumber(meta[3]) then state = 'preheated' end
 if (state == 'open' or state == 'paused') and now_ms >= tonumber(meta[4]) then state = 'ended' end
 local pooled, cents = redis.call('LLEN', KEYS[2]), 0
 if pooled > 0 then cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1)) or -1 end
--- The field with the sum of cents is not a grant. grantShift corrects for grants that the script void-grant has removed or copied.
+-- The field with the sum of cents is not a grant. grantShift corrects for grants that void-grant has removed or copied, and for packets
+-- that compare-refunds counts as granted although no user has them.
 local granted = math.max(redis.call('HLEN', KEYS[3]) - 1, 0) + (meta[5] or 0)
 local granted_cents, last = string.match(redis.call('HGET', KEYS[3], '') or '', '^(%d+):(%d+)$')
 granted_cents = granted_cents or (state == 'draft' or state:find('^spread')) and '0' or '-1'
@@ -52,8 +53,8 @@ local rows = granted + (meta[9] or 0) - (meta[10] or 0) - dead
 local outgoing = {}
 for _, field in ipairs(redis.call('HKEYS', KEYS[5])) do outgoing[#outgoing + 1] = string.match(field, '^out:(%d+)$') end
 local unreported = meta[8] and math.max(fields[10] - meta[8], 0) or 0
--- `forget` is the time at which the keys expire. A settled bucket has it in meta[6]. A draft expires at the end of the activity (meta[2]),
--- but not its root, whose number of bucket (meta[7]) is -1. Other buckets do not expire.
+-- `forget` is the time at which the keys expire. A settled bucket has it in forgetAtMs (meta[6]). A draft expires when its retention ends,
+-- at expiresAtMs (meta[2]). Other buckets do not expire, nor does the root of a draft, whose bucket index (meta[7]) is -1.
 local forget = meta[6] or meta[1] == 'draft' and meta[7] ~= '-1' and meta[2]
 local function heal(key)
   if forget and redis.call('PTTL', key) == -1 then redis.call('PEXPIREAT', key, forget) end

@@ -32,7 +32,8 @@ end
 if ARGV[3] ~= '' and not string.find(ARGV[3], '^%d+:%d+:%d+$') then
   return redis.error_reply('BADGRANT ARGV[3] is neither empty nor <packet>:<cents>:<ms>, nothing was changed')
 end
--- The packet that the ledger has paid replaces the grant. It may be the largest one, or as large and older.
+-- The stored largest packet may be wrong after this call: if it was this user's, or if the packet that the ledger has paid, which replaces
+-- the grant, is at least as large.
 local copied = tonumber(string.match(ARGV[3], '^%d+:(%d+)') or '0')
 local loses_best = meta[2] == ARGV[1] or (meta[4] and copied >= tonumber(meta[4]))
 redis.call('LLEN', KEYS[4])

@@ -15,8 +15,8 @@ export interface CronOptions {
 }
 
 /**
- * A scheduled time counts as reached up to this many ms before it. A timer may fire that early if the clock was set back a little while the
- * timer ran.
+ * A scheduled time counts as reached when it is at most this far in the future, ms. A timer may fire that early if the clock was set back a
+ * little while the timer ran.
  */
 const EARLY_MS = 5;
 /**
@@ -27,7 +27,7 @@ const LOOKBACKS_MS = [2_000, 61_000, 3_601_000, 86_401_000, 2_764_800_000, 31_70
 
 /**
  * Returns the latest scheduled time of a cron job, ms since 1970; it may be up to 5 ms after `now`. For a job with a date instead of an
- * expression, this is that date. If there was none in the last five years, returns the current second.
+ * expression, returns the date. If the expression had no time in the last five years, returns the current second.
  *
  * @param zone IANA name or `UTC+hh:mm`; default: the time zone of the process
  */

@@ -13,8 +13,8 @@ export interface CronSlots {
 }
 
 /**
- * Kind of a job. It decides how the slot of a run is found: its scheduled time, which only one node may claim. For a cron job, this is the
- * last time that the expression gives. A handler is not scheduled, so it has no slots.
+ * Kind of a job. The slot of a run is its scheduled time, which only one node may claim. For a cron job, the slot is the latest time of the
+ * expression that has come; for an interval, the start of the period. A handler is not scheduled, so it has no slots.
  */
 export type JobKind =
   | { readonly type: 'cron'; readonly live: CronSlots }
@@ -27,7 +27,7 @@ export interface Job {
   readonly kind: JobKind;
   readonly state: string;
   readonly history: string;
-  /** How long Redis keeps the last slot, the fencing token and the history after the last run, ms. */
+  /** How long Redis keeps the last slot (scheduled time), the fencing token and the history after the last run, ms. */
   readonly retentionMs: number;
 }
 

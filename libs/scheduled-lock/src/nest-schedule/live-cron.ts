@@ -3,7 +3,7 @@ import { latestSlot, nextSlot, zoneOf, type CronOptions, type CronTimes } from '
 
 /**
  * A cron job that has just fired has a `lastDate()` that is at most this old, ms. A job with `waitForCompletion` counts as running until
- * its callbacks have ended, so a running job may have an older one.
+ * its callbacks have ended, so the `lastDate()` of a running job may be older.
  */
 const RECENT_MS = 1_000;
 
@@ -18,8 +18,8 @@ export interface CronJobs {
 }
 
 /**
- * Finds the scheduled times of a `@Cron` method in the CronJob that the scheduler has created for it. The decorator does not show them,
- * because the app may change the times of the CronJob while it runs.
+ * Finds the scheduled times of a `@Cron` method in the CronJob that the scheduler has created for it. The options of the decorator are not
+ * enough, because the app may change the times of the CronJob while it runs.
  * See DECISIONS.md: slots-from-the-live-cron-job
  */
 export class LiveCron {
@@ -49,8 +49,8 @@ export class LiveCron {
   /** Returns the latest scheduled time, ms since 1970. @throws SetupError if the scheduler has no cron job */
   async slotNow(): Promise<number> {
     const now = time.nowMs();
-    // A job that is overdue when it is created fires before the scheduler has registered it, which happens in the same turn of the event
-    // loop.
+    // A job that is overdue when it is created fires before the scheduler has registered it. The scheduler does so in the same turn of the
+    // event loop, so it is enough to wait for a microtask.
     if (!this.job) await Promise.resolve();
     const times = this.registered()?.cronTime ?? this.timesOfDecorator();
     return latestSlot(times, now, zoneOf(times));
@@ -73,7 +73,7 @@ export class LiveCron {
   }
 
   /**
-   * Returns the CronJob of a `@Cron` without a name, for which the scheduler chose a random one. It can be found only if no other job has
+   * Returns the CronJob of a `@Cron` without a name, for which the scheduler chose a random name. It can be found only if no other job has
    * just begun to run.
    */
   private running(): CronJob | undefined {
@@ -84,8 +84,8 @@ export class LiveCron {
   }
 
   /**
-   * Makes a CronTime from the options of `@Cron`. The class CronTime is taken from any registered job, because it must be the scheduler's
-   * own.
+   * Makes a CronTime from the options of `@Cron`. Takes the class CronTime from any registered job, because it must be the class that the
+   * scheduler uses, and this lib does not import the package `cron`.
    */
   private timesOfDecorator(): CronTimes {
     const { cronTime, timeZone, utcOffset } = this.options;

@@ -27,7 +27,8 @@ export type ClaimResult =
 const FIRST_PAUSE_MS = 5;
 
 /**
- * Returns the scheduled time to claim, ms since 1970. 1 for `@Timeout`. 0 for `@Interval`, whose period the script finds by Redis' time.
+ * Returns the scheduled time to claim, ms since 1970. 1 for `@Timeout`. 0 for `@Interval`: the claim script finds the current period by
+ * Redis' clock.
  */
 function slotNow(kind: JobKind): number | Promise<number> {
   if (kind.type === 'cron') return kind.live.slotNow();
@@ -43,7 +44,7 @@ export class Claims {
   ) {}
 
   /**
-   * Asks Redis for the right to run a job. If another run holds the lock when an `@Interval` fires, tries again until its period ends.
+   * Asks Redis for the right to run a job. If another run holds the lock when an `@Interval` fires, tries again until the period ends.
    * See DECISIONS.md: interval-tick-retries-in-its-period
    *
    * @param closing AbortSignal that ends the attempts

@@ -15,15 +15,15 @@ export interface TickOutcome {
   readonly error?: unknown;
 }
 
-/** Failures of a job in a row: claims that failed, or runs that came too late (`stale`). */
+/** Failures of a job in a row: claims that failed, or runs that fired too far from their scheduled time (`stale`). */
 interface Streak {
   readonly sinceMs: number;
   ticks: number;
 }
 
 /**
- * Publishes the results of runs, and remembers those that Redis may not have stored. Of several failures in a row, only the first one is
- * logged, and a line when the next claim works. The same applies to runs that come too late (`stale`).
+ * Publishes the results of runs, and remembers those that Redis may not have stored. Of several failed claims in a row, logs only the first
+ * one, and another line when the next claim works. Does the same for runs that fired too far from their scheduled time (`stale`).
  */
 export class OutcomeLog {
   private readonly unsaved = new Map<string, JobRecord[]>();
@@ -77,7 +77,7 @@ export class OutcomeLog {
       const cause =
         Math.abs(lateMs) > staleAfterMs
           ? `By the clock of this machine it fired ${Math.abs(lateMs)} ms ${lateMs > 0 ? 'late' : 'early'}, so check if this process was blocked`
-          : `By the clock of this machine it fired within ${Math.abs(lateMs)} ms of it, so correct the clock of this machine or of Redis`;
+          : `By the clock of this machine it fired within ${Math.abs(lateMs)} ms of that time, so correct this clock or Redis' clock`;
       this.logger.warn(
         `Job ${name}: the run scheduled at ${at(slot)} is skipped on this node (status stale), because it fired more than ` +
           `${staleAfterMs} ms away from that time by Redis' clock. ${cause}. Further stale runs are not logged until one is ` +

@@ -18,7 +18,7 @@ export type TickResult =
   | { readonly ran: true; readonly status: JobStatus; readonly value: unknown }
   | { readonly ran: false; readonly status: JobStatus | 'nothing' | 'closed' };
 
-/** Longest time that a shutdown waits for the replies to the last releases, ms. If a release fails, the lease expires. */
+/** Longest time that a shutdown waits for Redis to release the last locks, ms. If a release fails, the lease expires. */
 const LAST_REPLIES_MS = 2_000;
 
 export class Ticks {

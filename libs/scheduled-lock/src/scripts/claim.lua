@@ -9,10 +9,10 @@ ARGV[3]  mode         str        tick: a scheduled run | catch-up: repeats the s
                                  slot, such as one by hand
 ARGV[4]  slot         int        of a tick: scheduled time, ms since 1970; for an interval: 0 for the current period by Redis'
                                  clock, or the slot that the first attempt returned
-ARGV[5]  periodMs     int        length of an interval's period; 0 for other jobs
+ARGV[5]  periodMs     int        length of an interval's period, ms; 0 for other jobs
 ARGV[6]  staleMs      int        largest difference of the slot from Redis' time, ms; 0 for no limit
-ARGV[7]  leaseMs      int        1 or more
-ARGV[8]  retentionMs  int        how long slot and fence are kept after the lease
+ARGV[7]  leaseMs      int        length of the lease, ms; 1 or more
+ARGV[8]  retentionMs  int        how long slot and fence are kept after the lease, ms
 ARGV[9]  keep         int        number of entries that the history keeps, 1 or more
 
 Fields of the state: slot: the last slot, ticks can only claim newer ones; open: 1 if a catch-up may repeat that slot when the lease has

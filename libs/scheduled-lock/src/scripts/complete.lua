@@ -7,8 +7,8 @@ ARGV[1]  owner        str        token of the run
 ARGV[2]  node         str        name of the node, without spaces
 ARGV[3]  status       str        ran | failed | lost | redis-error. lost: a catch-up may repeat the slot. redis-error: the run never began,
                                  so its slot can be claimed again in the same mode, and the history is not changed
-ARGV[4]  durationMs   int        how long the job ran
-ARGV[5]  atLeastMs    int        how long the lock is kept after its claim; 0 to free it now
+ARGV[4]  durationMs   int        how long the job ran, ms
+ARGV[5]  atLeastMs    int        how long the lock is kept after its claim, ms; 0 to free it now
 ARGV[6]  retentionMs  int        how long slot and fence are kept, ms
 ARGV[7]  keep         int        number of entries that the history keeps, 1 or more
 ARGV[8]  slot         int        slot of the run, for the history
@@ -32,7 +32,7 @@ local unused = ARGV[3] == 'redis-error'
 local outcome, mode = held and ARGV[3] or 'lost', seen[5]
 if held then
   local till = (unused or outcome == 'lost') and 0 or math.max(0, seen[4] + ARGV[5])
-  -- Decides if the slot of this run is finished. A run in mode free has none. The slot of a catch-up stays open if the run never began.
+  -- Decides if the slot of this run is finished. A run in mode free has no slot. The slot of a catch-up stays open if the run never began.
   local closes = mode == 'tick' or (mode == 'catch-up' and not unused)
   if unused and mode == 'tick' then redis.call('HINCRBY', KEYS[1], 'slot', -1) end
   if closes and outcome ~= 'lost' then

@@ -3,7 +3,7 @@ renew: start the lease of a run again, unless it has ended.
 
 KEYS[1]  state        hash  <prefix>:scheduled-lock:{<namespace>:<job>}:state[:<key>]
 ARGV[1]  owner        str   token of the run
-ARGV[2]  leaseMs      int   1 or more, from now
+ARGV[2]  leaseMs      int   length of the lease from now, ms; 1 or more
 ARGV[3]  retentionMs  int   how long slot and fence are kept after the lease, ms
 
 Returns held

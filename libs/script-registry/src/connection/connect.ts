@@ -33,7 +33,7 @@ const checks = new Checks('ScriptRegistryModule');
  * Returns a RedisConnection for a client. If `client` is an adapter that the app created, returns it as it is. Recognises a client by its
  * methods, not by its class, because the client may come from another copy of the package.
  *
- * @throws InvalidOptionError if `client` is another object, or has an option that does not work with scripts, such as `keyPrefix`
+ * @throws InvalidOptionError if `client` is anything else, or has an option that does not work with scripts, such as `keyPrefix`
  */
 export function connectClient(client: AnyClient): RedisConnection {
   if (isIoredis(client)) return connectIoredis(client);
@@ -64,7 +64,7 @@ function isConnection(client: unknown): client is RedisConnection {
 }
 
 /**
- * Throws if a client of node-redis has a `keyPrefix`. node-redis adds the prefix to the keys of its own commands, but not to those of
+ * Throws if a client of node-redis has a `keyPrefix`. node-redis adds the prefix to the keys of its own commands, but not to the keys of
  * scripts. So commands and scripts of an app would use different keys.
  */
 function refuseKeyPrefix(client: object): void {

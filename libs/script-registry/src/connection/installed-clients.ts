@@ -9,8 +9,8 @@ interface NodeRedis {
 }
 
 /*
- * An app installs ioredis or redis, so neither may be imported. Each `require` has a literal name, and is inside a `try` block. So bundlers
- * include the package that is installed, and ignore the other one.
+ * An app may have only one of ioredis and redis, so a static import of either could fail. Each `require` has a literal name, and is inside
+ * a `try` block. So bundlers include the package that is installed, and ignore the other package.
  */
 /* eslint-disable @typescript-eslint/no-require-imports -- an import would make the peer mandatory */
 

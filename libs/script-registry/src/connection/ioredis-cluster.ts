@@ -104,8 +104,8 @@ export class IoredisCluster implements RedisConnection {
   nodeFor(slot: number): RedisNode | undefined {
     if (this.client.slots.length === 0) return undefined;
     const id = this.client.slots[slot]?.[0];
-    // No master is known for this hash slot, either because no master has it, or because of the client's option stringNumbers. Any ready
-    // master may then get the command. It runs the script, or replies MOVED or CLUSTERDOWN.
+    // If the client knows no master for this hash slot, any ready master gets the command. That master runs the script, or replies MOVED or
+    // CLUSTERDOWN.
     if (id !== undefined) return this.table().get(id);
     return this.client.status === 'ready'
       ? this.nodes().find((node) => node.role === 'master' && node.ready)

@@ -115,7 +115,7 @@ export function watchRouting(command: SentCommand, resends: boolean): void {
   let current = end;
   Object.defineProperty(command, 'reject', {
     get: () => current,
-    // Reading `reject` must not return the function that was set, or the client's function would call itself.
+    // Code that reads `reject` later gets the wrapper below, not `route`, so each error passes through the wrapper.
     set: (route: typeof end) => {
       current = (error: Error): void => {
         const reply = isReply(error);

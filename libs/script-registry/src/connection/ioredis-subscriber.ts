@@ -72,7 +72,7 @@ export async function openSubscriber(
       if (isKeyEvents(channel)) return void (await own.subscribe(nameInDatabase(channel, database)));
       await rejectedByMove(own, () => own.ssubscribe(channel));
       subscribed.add(channel);
-      // The node may have confirmed the subscription and ended it at once, so both arrived before the channel was added here.
+      // The node may have confirmed the subscription and ended it at once. Both replies then arrived before the channel was added here.
       reportLost();
     },
     async unsubscribe(channel) {

@@ -17,10 +17,7 @@ type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void
 
 interface ClusterMember {
   readonly address: string;
-  /**
-   * Client of this node. With the option `minimizeConnections`, it is undefined until its first use. Some versions of node-redis have a
-   * promise here while the client connects.
-   */
+  /** Client of this node. With the option `minimizeConnections` of node-redis, it is undefined until the first call of `nodeClient`. */
   readonly client?: NodeRedisClient | undefined;
 }
 

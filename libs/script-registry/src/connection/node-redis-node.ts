@@ -117,7 +117,7 @@ export class NodeRedisNode implements RedisNode {
   }
 
   connect(): void {
-    // The client of an app that has closed it must stay closed.
+    // A client that the app has closed must stay closed.
     if (this.mayConnect && !this.client.isOpen) this.client.connect().catch(() => undefined);
     this.mayConnect = false;
   }

@@ -95,7 +95,7 @@ function logOutages(client: Redis | Cluster | NodeRedisClient, logger: Logger): 
     last = messageOf(error);
     if (available && wasReady) {
       logger.warn(
-        `The connection to Redis was lost: ${last}. The client connects again by itself, unless its retry strategy gives up. Until then, calls fail at their deadlines.`,
+        `The connection to Redis was lost: ${last}. The client connects again by itself, unless its retry strategy gives up. Until it is connected, calls fail at their deadlines.`,
       );
     }
     available = false;

@@ -1,9 +1,12 @@
-// The errors of Redis and Valkey which prove that a script did not run. Only the whole text of an error proves this. Its code proves
-// nothing, because a script may raise an error with any code, such as OOM. After an unknown error with such a code, luanest never reports
-// that a call had no effect.
+// This file lists the errors of Redis and Valkey that prove that a script did not run. Only the whole text of an error proves this. The
+// code proves nothing, because a script may raise an error with any code, such as OOM. So if an error has such a code but an unknown
+// text, luanest never reports that the call had no effect.
 // See DECISIONS.md: refusals-by-whole-text
 
-/** Errors of a Cluster node that cannot run a command, because it lacks the hash slot of the keys, or because the Cluster is down. */
+/**
+ * Errors of a Cluster node that did not run a command: the node lacks the hash slot or some of the keys, the keys are in several slots, or
+ * the Cluster is down.
+ */
 const REDIRECTS: readonly RegExp[] = [
   /^(?:MOVED|ASK) \d+ \S*:\d+$/,
   /^TRYAGAIN Multiple keys request during rehashing of slot$/,

@@ -38,7 +38,7 @@ export class Call implements Receiver {
   lost = false;
   /** True once the caller has a result or an error. A reply that arrives later is ignored. */
   settled = false;
-  /** Object that sent this call alone; undefined if it was not sent, or if it was sent in a group. `node` is where it was sent. */
+  /** Object that sent this call alone, to `node`. Both are undefined if the call was not sent, or if it was sent in a group. */
   sender: CallSender | undefined = undefined;
   node: RedisNode | undefined = undefined;
   /** Publishes the event `groupEnded` for this call. Undefined if nobody subscribed to that event when the call was sent. */
@@ -127,7 +127,7 @@ function asText(reply: unknown): ScriptReply {
   return reply as ScriptReply;
 }
 
-/** Converts the texts in a reply to Buffers. Big numbers of RESP3 arrive as text, and with node-redis also doubles. */
+/** Converts the texts in a reply to Buffers. Big numbers of RESP3 arrive as text. With node-redis, doubles also arrive as text. */
 function asBytes(reply: unknown): unknown {
   if (typeof reply === 'string') return Buffer.from(reply);
   return Array.isArray(reply) ? reply.map(asBytes) : reply;
@@ -139,7 +139,7 @@ const STEP_MS = 10;
 /** This process counts as stalled if the timer fires later than expected by more than this, ms. Shorter delays are normal. */
 const LATE_MS = 5;
 
-/** Number of past stalls to remember, for calls whose deadline began in the past. There is seldom more than one stall since then. */
+/** Number of past stalls to remember, for calls whose deadline began in the past (`startedAtMs`). More stalls since then are very rare. */
 const KEPT_STALLS = 16;
 
 /** A period in which this process was too busy to run its timers. */
@@ -160,7 +160,7 @@ export class Deadlines {
   private timer: NodeJS.Timeout | undefined;
   /** Time at which the timer should fire, by `performance.now()`, ms. */
   private ringsAt = Infinity;
-  /** Time of the next deadline or earlier, by the clock of this class, ms. */
+  /** Time of the next deadline, or an earlier time, by the clock of this class, ms. */
   private nextDue = Infinity;
   /** Total length of all stalls while a call waited for its reply, ms. */
   private stalledMs = 0;

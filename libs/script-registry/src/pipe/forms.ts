@@ -42,8 +42,8 @@ const CALL = /^-- @call$/m;
 const FINISH = /^-- @finish$/m;
 
 /**
- * The parts of a Lua source. `shared` is above the line `-- @call`, `source` below it, and `finish` below `-- @finish`. Without `-- @call`,
- * `shared` is empty.
+ * The parts of a Lua source. `shared` is above the line `-- @call`, `call` is below this line, and `finish` is below the line `-- @finish`.
+ * Without a line `-- @call`, `shared` is empty.
  */
 export interface Sections {
   readonly shared: string;
@@ -65,8 +65,9 @@ export function loneForm({ source, flags }: ScriptDefinition): LoadableScript {
 /**
  * Returns the Lua text that runs a group of calls in one EVALSHA; undefined if the calls of the script must be sent one by one.
  *
- * ARGV begins with three numbers: calls, keys per call, and arguments per call. All arguments follow. Keys that are the same in all calls
- * are sent once, and so are arguments. The reply is an array with one reply per call. A nil would end the array, so false replaces it.
+ * ARGV begins with three numbers: calls, keys per call, and arguments per call. All arguments follow. If all calls have the same keys, the
+ * keys are sent only once. If all calls have the same arguments, these are sent only once. The reply is an array with one reply per call. A
+ * nil would end the array, so false replaces it.
  *
  * The lines of the source keep their numbers, so an error shows the same line as for a single call.
  */
@@ -94,7 +95,7 @@ function loadable(body: string): LoadableScript {
   return { body, sha: createHash('sha1').update(body).digest('hex') };
 }
 
-/** Saves KEYS, ARGV and functions in locals with other names, because the source of the script may have its own local named `type`. */
+/** Saves KEYS, ARGV and functions in locals with other names, because the script may declare a local with a name such as `type`. */
 const BEGIN =
   'local luanest_keys, luanest_args, luanest_unpack, luanest_xpcall, luanest_type, luanest_tostring, luanest_rawget, luanest_handler = ' +
   "KEYS, ARGV, unpack, xpcall, type, tostring, rawget, rawget(_G, '__redis__err__handler');";
@@ -149,7 +150,7 @@ const SPELLED_OUT = 24;
 /**
  * Returns the Lua for the table of one call's keys or arguments. Listing the items one by one costs less than `unpack`.
  *
- * @param count number of items; undefined if the script takes a list, so that each group has another number
+ * @param count number of items; undefined if the script takes a list, because the number then differs between groups
  */
 function itemsOf(table: string, start: string, length: string, count: number | undefined): string {
   if (count === undefined || count > SPELLED_OUT)

@@ -12,7 +12,7 @@ const GROWTH = 4;
 
 const MEASURE_EVERY_MS = 100;
 
-/** Redis or this process counts as busy if a reply takes longer than the fastest reply by this factor. */
+/** Redis or this process counts as busy if a reply takes more than this many times as long as the fastest reply. */
 const CROWDED = 2;
 
 /** The network may have become slower, so a fastest reply counts for this time only, ms. */
@@ -92,8 +92,8 @@ export class GroupPace {
       this.measuredAt = Infinity;
       return;
     }
-    // A measured time is too long if Redis was paused meanwhile, and too short only if its clock was set back. So a shorter time counts at
-    // once, and a longer one by half.
+    // A measured time is too long if Redis was paused meanwhile, and too short only if the clock of Redis was set back. So a shorter time
+    // replaces the previous time, and a longer time is averaged with it.
     const perCallMs = ms / calls;
     this.perCallMs = perCallMs < this.perCallMs ? perCallMs : (this.perCallMs + perCallMs) / 2;
     this.limit = this.fitting(calls);

@@ -35,8 +35,8 @@ interface Route {
 }
 
 /**
- * Handles the calls of a failed command. Sends them again if the script surely did not run; otherwise rejects them. Also sends the calls of
- * `runAndWait`, followed by WAIT.
+ * Handles the calls of a failed command. Sends them again if the node lacked the script, or if the calls may succeed one by one, such as
+ * after a redirection of a Cluster. Otherwise rejects them. Also sends the calls of `runAndWait`, followed by WAIT.
  */
 export class Recovery {
   constructor(private readonly host: RecoveryHost) {}

@@ -20,7 +20,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 interface FixedArg {
   readonly name: string;
   readonly type: ArgType<unknown>;
-  /** Name of the argument in errors, such as `"limit" of rate-limit.consume`. */
+  /** Name of the argument in errors, such as `"limit" of the script rate-limit.consume`. */
   readonly label: string;
 }
 
@@ -221,7 +221,7 @@ export function checkSameSlot(
 ): void {
   const first = words[FIRST_KEY] as string;
   const known = checked !== undefined && first === checked[FIRST_KEY] ? checked : undefined;
-  // This check is the fastest one, and usually all keys pass it.
+  // The comparison with `start` is the fastest check, and usually all keys pass it.
   const start = startOf(first);
   for (let at = FIRST_KEY + 1; at < FIRST_KEY + keyCount; at++) {
     const key = words[at] as string;

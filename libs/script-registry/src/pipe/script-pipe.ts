@@ -16,8 +16,7 @@ const FEW = 2;
 
 /**
  * Calls are sent together in groups. If this many groups are in flight and Redis or this process is busy, a group that is not full waits
- * for the next reply, so that more calls can join it. A smaller number would
- * delay calls although few groups are in flight.
+ * for the next reply, so that more calls can join it. A smaller number would delay calls although few groups are in flight.
  * See DECISIONS.md: group-leaves-at-once-when-idle
  */
 const CROWDED_GROUPS_IN_FLIGHT = 4;
@@ -62,7 +61,7 @@ export class Lane implements CallSender {
   private groupsInFlight = 0;
   /**
    * True while calls are sent together: from the first call that had to wait, until few calls are left. Callers that get their replies at
-   * the same time often call again at the same time.
+   * the same time often call again at the same time, so that their next calls can share a command, too.
    */
   private crowd = false;
   /**

@@ -21,8 +21,8 @@ function outcomesOf(result: unknown, count: number): readonly unknown[] {
   if (!Array.isArray(result)) return Array<unknown>(count).fill(result);
   if (result.length === count) return result;
   throw new InvalidInputError(
-    `The handler of a batch of ${count} messages returned an array of ${result.length} values. Expected nothing, one outcome for ` +
-      `the batch, or an array of ${count} outcomes.`,
+    `The handler of a batch of ${count} messages returned an array of ${result.length} values. Expected nothing, one ` +
+      `retryLater() or deadLetter() for the whole batch, or an array with one result for each of the ${count} messages.`,
     { code: 'INVALID_OUTCOME' },
   );
 }

@@ -27,7 +27,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     readonly entry: TakenEntry,
     readonly session: Session,
   ) {
-    // Messages of a partition share one lease, that of the session. So the delivery itself never expires.
+    // All messages that this process has taken from a partition share the lease of the session. So the delivery itself never expires.
     super(time.monotonicMs(), Infinity, false);
   }
 
@@ -161,7 +161,7 @@ interface Burial {
 /** Calls the handler with messages, and has the results stored in Redis. */
 export class HandlerRunner implements Work<Delivery> {
   readonly attempts: Attempts<Delivery>;
-  /** Error codes of luanest that no retry can fix. Such a message becomes a dead letter at once. */
+  /** Codes of luanest's errors that no retry can fix. A message that causes such an error becomes a dead letter at once. */
   readonly final = ['MALFORMED_PAYLOAD'];
   private readonly logger = new Logger('StreamConsumer');
   /** Keys of ordered messages whose handlers still run, even if their results will be ignored. */
@@ -263,7 +263,7 @@ export class HandlerRunner implements Work<Delivery> {
   private bury(delivery: Delivery, { problem, why, error }: Burial): void {
     const { stream, group, id, attempt, attempts } = delivery;
     const made = Math.min(attempt, attempts);
-    // No handler ran in this attempt, because no attempt was left. So the log names the attempt before.
+    // If `attempt` is above `attempts`, no attempt was left, and no handler ran. So the log names the attempt before.
     const last = attempt > attempts ? attempt - 1 : attempt;
     release(delivery);
     events.messageDeadLettered.publish(
@@ -272,7 +272,8 @@ export class HandlerRunner implements Work<Delivery> {
     );
     if (delivery[MOVED]) {
       this.log.dead({ named: delivery.label, attempt: last, attempts }, why, '');
-      // The entry is deleted. If a failover brings it back, this call makes the group deliver it again.
+      // The handler has moved the message to dead letters of its own, and deleted the entry. If a failover brings the entry back, this
+      // retry makes the group deliver it again.
       return void delivery.reader.settler.retry(delivery, 0, false, MOVED_ELSEWHERE);
     }
     void delivery.reader.settler.bury(delivery, problem).then((buried) => {

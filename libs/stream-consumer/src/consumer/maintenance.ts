@@ -75,8 +75,8 @@ export class Maintenance {
     const ms = CHECK_EVERY_MS * (0.75 + Math.random() / 2);
     this.timer = time.setTimer(() => {
       const { partitions, options } = this.consumer;
-      // If a consumer of another program dies, its messages wake nobody. So a consumer that polls also looks for such messages, at most as
-      // often as it polls.
+      // A stream with `keys` may have a consumer of another program in the same group. If that one dies, nothing wakes this process. So the
+      // group is also checked while it is not in use, at most once per `pollMs`.
       const polls = this.source.isForeign && time.monotonicMs() - this.checkedAt >= options.pollMs;
       const isInUse = polls || !this.quiet || partitions.some(({ wakeup }) => wakeup.used);
       void (isInUse ? this.check() : Promise.resolve()).finally(() => !this.stopped && this.schedule());
@@ -95,7 +95,7 @@ export class Maintenance {
     this.consumer.openPartitions().catch((error: unknown) => this.failed(error));
   }
 
-  /** Reports a failed check. The end of the app fails a check in flight, which nobody needs to know. */
+  /** Reports a failed check, unless the consumer was stopped. A check that is in flight may then fail, which is harmless. */
   private failed(error: unknown): void {
     if (this.stopped) return;
     const { stream, group } = this.consumer;
@@ -118,7 +118,7 @@ export class Maintenance {
         restored += found?.restored ?? 0;
         deleted += found?.deleted ?? 0;
         if (!this.stopped) await reader.purge();
-        // The repair may have made room for further keys, so that new entries can be read.
+        // The repair may have reduced the number of keys with unfinished messages below MAX_KEYS, so that new messages can be read.
         if (reader.blocked) reader.wakeup.ring();
       }
       if (restored + deleted > 0) this.reportDamage(restored, deleted);
@@ -153,8 +153,8 @@ export class Maintenance {
     if (stalled) events.groupStalled.publish(() => ({ stream, group, stats }));
     if (stalled && !this.stalled) {
       this.logger.warn(
-        `Stream ${stream}, group ${group} may be stalled: its oldest message that is not done is ${oldestMs} ms old. ${pending} messages ` +
-          `are with consumers, and ${lag} are not read yet. Check that a process with the handler runs, and that the handler ends.`,
+        `Stream ${stream}, group ${group} may be stalled: its oldest unfinished message is ${oldestMs} ms old. ${pending} messages ` +
+          `are read but unfinished, and ${lag} are not read yet. Check that a process with the handler runs, and that the handler ends.`,
       );
     }
     if (!stalled && this.stalled) this.logger.log(`Stream ${stream}, group ${group} is no longer stalled.`);

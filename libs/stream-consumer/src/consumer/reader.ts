@@ -32,13 +32,13 @@ const MAX_KEYS = 10_000;
 const SWEPT_A_CALL = 100;
 const CHECKED_A_CALL = 500;
 /**
- * Maximum number of calls to Redis in one repair (a search for messages that Redis has lost). The next repair continues where the last one
- * has ended.
+ * Maximum number of calls to Redis in one repair (a search for messages that would never be delivered again). The next repair continues
+ * where the last one has ended.
  */
 const REPAIR_CALLS = 100;
 /**
- * Maximum number of calls to Redis when old messages are deleted, each for 100 messages. The next time, deletion continues where it has
- * ended.
+ * Maximum number of calls to Redis in one purge (the deletion of old messages), each for 100 messages. The next purge continues where the
+ * last one has ended.
  */
 const PURGE_CALLS = 2_000;
 /**
@@ -46,7 +46,7 @@ const PURGE_CALLS = 2_000;
  */
 const DIED = 'The consumer died, lost its lease or shut down during the attempt';
 
-/** Parts of a consumer that its readers use. */
+/** Members of a Consumer that its Readers use. */
 interface ReaderOwner {
   readonly calls: Calls<Step>;
   /** Leases of the messages that all readers hold. */
@@ -79,7 +79,7 @@ export class Reader {
   private repairFrom = { pending: '0-0', waiting: '-', parked: '', unsettled: '0' };
   private tidyFrom = { triesAfter: '0', headsAfter: '0' };
   private purgeFrom = PURGE_START;
-  /** Where `open` begins to read when it creates the group: after the entry with this id, or with `$`, after the last entry. */
+  /** Where the group begins if `open` creates it: after the entry with this id; `$`: after the last entry of the stream. */
   private from: string;
 
   /** @param from where a new group begins: `start`, `end`, or the id of the entry before its first one */
@@ -142,8 +142,8 @@ export class Reader {
   }
 
   /**
-   * Ends the lease of a session without messages, and begins a new session, so that nothing is renewed. If the call to Redis fails, the
-   * lease expires there. Does nothing while messages are being taken.
+   * Ends the lease of a session without messages, so that it need not be renewed, and begins a new session. If the call to Redis fails,
+   * the lease ends there by itself. Does nothing while messages are being taken.
    */
   rest(session: Session): void {
     if (this.busy || session !== this.session) return;
@@ -168,11 +168,11 @@ export class Reader {
 
   /**
    * Repairs what a failover or another client of Redis has damaged. Redis' list of pending entries of the group (XPENDING) is taken as the
-   * truth. Entries that would never be delivered again are delivered. So are entries that Redis lists for this process
-   * although it has handled them, which happens after a failover. Data of handled entries is deleted.
+   * truth. Entries that would never be delivered again are delivered. So are entries that Redis lists for this process although it has
+   * handled them, for example after a failover that lost the acknowledgement. Deletes notes about entries that are finished.
    *
-   * @returns the number of messages that came back into the list of pending entries, and of those that another client has deleted from the
-   *   stream
+   * @returns `restored`: number of messages that are in the list of pending entries again; `deleted`: number of unfinished messages that
+   *   another client has deleted from the stream
    * @throws the errors of ScriptRegistry.run()
    */
   async repair(): Promise<Repaired> {
@@ -238,7 +238,7 @@ export class Reader {
    * Gives up all messages of a session, because another consumer took them over, Redis lost the lease, or the group was deleted. The next
    * read begins a new session.
    *
-   * @param reason end of the sentence `This consumer may no longer own message ..., because`
+   * @param reason end of the sentence `This consumer may no longer have message ..., because`
    * @param more messages whose result could not be stored, and that the session no longer lists
    */
   lose(session: Session, reason: string, more: readonly Held[] = []): void {
@@ -249,8 +249,8 @@ export class Reader {
   }
 
   /**
-   * Returns the messages of this session, so that the script of the repair can compare them with Redis. While messages are being taken,
-   * names no session, because the list would be incomplete.
+   * Returns the messages of this session, so that the script repair can compare them with Redis. While messages are being taken, the list
+   * would be incomplete. Then `session` is '', and the script compares nothing.
    */
   private ownEntries(): { readonly session: string; readonly taken: number; readonly held: string[] } {
     const { session, busy } = this;
@@ -309,7 +309,8 @@ export class Reader {
     );
     if (answer === undefined || answer.session === '') return;
     events.sessionTakenOver.publish(() => ({ ...this.named, session: answer.session, messages: answer.taken }));
-    // An operator may have deleted messages of the dead process from Redis' list of pending entries. Only a check finds these.
+    // An operator may have deleted messages of the dead process from Redis' list of pending entries. Only the next check of the group finds
+    // such messages, and `used` makes it happen.
     this.wakeup.used = true;
     // The session that was taken over may have more messages, and other leases may have ended as well.
     this.wakeup.ring();

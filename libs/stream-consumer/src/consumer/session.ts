@@ -10,7 +10,7 @@ import type { Settlers } from '../streams/stream-catalog';
 import { acknowledge, finish, retryEntry, type TakenEntry } from './consumer.scripts';
 
 const HOST = hostname().replaceAll(/\s/g, '-');
-/** Reason for the loss of a session, as the end of the sentence `This consumer may no longer have message ..., because`. */
+/** Reason why a lease and its messages are lost, as the end of the sentence `This consumer may no longer have message ..., because`. */
 export const LEASE_LOST = 'another consumer took over its lease, Redis lost the lease, or the group was deleted';
 
 /** Stream, partition and group from which messages were taken. */
@@ -38,19 +38,20 @@ export interface Held {
   settled(): void;
 }
 
-/** Parts of a reader that its session uses. */
+/** Methods of a Reader that its Session calls. */
 interface SessionOwner {
   /** Renews the lease of the session in Redis. @returns false if the lease is lost */
   renew(session: Session, deadlineMs: number): Promise<boolean>;
-  /** Ends the lease of a session that has no messages. */
+  /** Ends the lease of a session that has no messages, so that it need not be renewed. */
   rest(session: Session): void;
-  /** Gives up the messages of the session, because it was lost. @param reason end of a sentence after `because` */
+  /** Gives up the messages of the session, because its lease was lost. @param reason end of a sentence after `because` */
   lose(session: Session, reason: string): void;
 }
 
 /**
- * The messages that this process has taken from one partition for one group, under one lease. When another consumer takes them over, or
- * Redis has lost the lease or the group, the session is over: scripts refuse calls in its name, and this process begins a new one.
+ * A session: the messages that this process has taken from one partition for one group, under one lease. When another consumer takes the
+ * messages over, or Redis has lost the lease or the group, the session is over. Scripts then refuse calls in its name, and this process
+ * begins a new session.
  * See DECISIONS.md: lease-per-partition
  */
 export class Session extends Lease {
@@ -74,7 +75,7 @@ export class Session extends Lease {
     return this.index >= 0;
   }
 
-  /** Returns a text that is unique in this session, by which a script can detect that a take was sent twice. */
+  /** Returns a text that is unique in this session. By this text, a script detects that a call for messages was sent twice. */
   nextToken(): string {
     return (this.takes++).toString(36);
   }
@@ -128,7 +129,7 @@ export class Session extends Lease {
 const ROWS_A_CALL = 128;
 export type Step = StreamConsumerEvents['callFailed']['during'];
 
-/** Parts of a reader that a Settler uses. */
+/** Members of a Reader that its Settler uses. */
 interface Taker {
   readonly keys: GroupKeys;
   readonly origin: Origin;
@@ -233,7 +234,7 @@ export class Settler {
   }
 
   /**
-   * Acknowledges messages, so that the next messages with the same keys can be taken.
+   * Acknowledges messages, or makes them dead letters, so that the next messages with the same keys can be taken.
    *
    * @param problem reason why the messages become dead letters; '' if they were handled
    * @returns the number of dead letters that this call added; undefined in the same cases as `bury`

@@ -24,8 +24,8 @@ export class Wakeup {
   private rings = 0;
   private ringsAtTake = 0;
   /**
-   * Earliest due time of the messages that were put back while the reader was asking Redis, by `time.monotonicMs()`; Infinity if there are
-   * none.
+   * Earliest due time of the messages that were put back since the reader last began to ask Redis, by `time.monotonicMs()`; Infinity if
+   * there are none.
    */
   private dueAt = Infinity;
   private readonly bell: Bell;
@@ -53,7 +53,7 @@ export class Wakeup {
   }
 
   /**
-   * Called before the reader asks Redis for messages. From now on, `ring` and `within` request another call after this one. Subscribes
+   * Called before the reader asks Redis for messages. If `ring` or `within` is called after that, the reader asks once more. Subscribes
    * first, because a message may be published between the run of the script and its reply.
    */
   begin(): void {

@@ -3,7 +3,7 @@ announce: store the number of partitions of a stream, and a group that reads the
 groups, and which of them are paused.
 
 KEYS[1]  config      hash  <prefix>:stream-consumer:{<stream>}:config; `partitions`, `group:<name>` for each group, and `paused:<name>` as
-                           in pause. `group:<name>` is 1; for a group with `atEnd` that is not opened yet, `end <partitions>`.
+                           in the script pause. `group:<name>` is 1; for a group with `atEnd` that is not opened yet, `end <partitions>`.
                            Changes are published on a sharded channel of the same name
 ARGV[1]  partitions  int >= 1
 ARGV[2]  group       str   '' for a publisher

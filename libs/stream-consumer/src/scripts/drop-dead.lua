@@ -13,7 +13,7 @@ O(ids). TTL: untouched. Clock: not read. Replay: deletes nothing more, and does 
 local ids = {}
 for i = 1, #ARGV do ids[i] = ARGV[i] end
 local dropped = redis.call('XDEL', KEYS[1], unpack(ids))
--- A woken consumer also publishes the numbers of the group again.
+-- Wakes the consumers, so that they also publish the changed statistics of the group.
 if dropped > 0 and redis.call('EXISTS', KEYS[2]) == 0 then
   redis.call('SET', KEYS[2], '1', 'PX', 5000)
   redis.pcall('SPUBLISH', KEYS[2], 'dropped')

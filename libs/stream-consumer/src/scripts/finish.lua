@@ -7,7 +7,7 @@ KEYS[2]  sessions  zset     ...:sessions:<group>
 KEYS[3]  due       zset     ...:due:<group>
 KEYS[4]  tries     hash     ...:tries:<group>
 KEYS[5]  dead      stream   ...:dead:<group>
-KEYS[6]  heads     hash     ...:heads:<group>
+KEYS[6]  heads     hash     ...:heads:<group>; for each key of messages, the entry that may be handled now (its head)
 KEYS[7]  unsettled set      ...:unsettled:<group>
 KEYS[8..]  needed  list(set)  ...:unsettled:<group> of each group in `needs`
 ARGV[1]  group     str
@@ -72,7 +72,7 @@ local function bury(id, problem, attempts, first)
   if ends > 0 then redis.call('PEXPIREAT', KEYS[5], ends) end
 end
 for i = 4, #ARGV, 5 do
-  -- XACK alone is not enough: another client may have removed the entry from the list of pending entries.
+  -- XACK returns 0 if another client has removed the entry from the list of pending entries. Then SREM shows that it was unfinished.
   if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) + redis.call('SREM', KEYS[7], ARGV[i]) > 0 then
     if ARGV[i + 2] ~= '' then bury(ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]) end
     redis.call('HDEL', KEYS[4], ARGV[i])

@@ -1,5 +1,6 @@
 --[[
-leave: end the lease of a process, so that other consumers can take over its entries at once. Wakes them if there are any.
+leave: end the lease of a process, so that other consumers can take over its entries at once. Wakes these consumers if there are entries to
+take, now or later.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>

@@ -16,7 +16,7 @@ local paused = redis.call('HGET', KEYS[1], field)
 if action == 'keep' and not paused then action = 'pause' end
 if action == 'pause' or action == 'resume' then
   -- Without permission to publish, the consumers would not notice the change. On a server without SPUBLISH, the check raises an error, and
--- consumers read the pause periodically.
+  -- consumers read the pause periodically.
   local known, allowed = pcall(redis.acl_check_cmd, 'SPUBLISH', KEYS[1], 'changed')
   if known and not allowed then
     local needs = 'permission for SPUBLISH and for the channels of this lib'

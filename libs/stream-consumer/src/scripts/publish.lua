@@ -38,7 +38,7 @@ else
   id = redis.call('XADD', KEYS[1], '*', 'payload', ARGV[1], 'key', ARGV[2], 'operation', ARGV[3])
 end
 redis.call('SET', KEYS[3], id, 'PX', ARGV[4])
--- Wakes the readers. While the key exists, further publishes do not; a reader deletes it when it has found no more messages.
+-- Wakes the readers. While the key `woken` exists, further publishes wake nobody. A reader that finds no more messages deletes the key.
 if asleep then
   redis.call('SET', KEYS[2], '1', 'PX', 5000)
   redis.pcall('SPUBLISH', KEYS[2], 'published')

@@ -58,7 +58,7 @@ end
 local function find_old(entries)
   local excess, kept_from_ms, old = count_excess(), find_kept_from_ms(), {}
   for i, entry in ipairs(entries) do
-    -- All later entries are newer, and unread by the same group, so the search ends here.
+    -- All later entries are newer, so they are kept or unread as well, and the search ends here.
     local is_kept = i > excess and tonumber(string.match(entry[1], '^%d+')) >= kept_from_ms
     if is_kept or is_unread(entry[1]) then return old end
     old[i] = entry

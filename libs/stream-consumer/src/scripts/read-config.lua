@@ -1,7 +1,7 @@
 --[[
 read-config: read the number of partitions of a stream, and its groups, without storing anything.
 
-KEYS[1]  config  hash  <prefix>:stream-consumer:{<stream>}:config, as in announce
+KEYS[1]  config  hash  <prefix>:stream-consumer:{<stream>}:config, as in the script announce
 
 Returns {partitions, paused, names}
   partitions  int  the highest number that any process has stored; 0 if there is none

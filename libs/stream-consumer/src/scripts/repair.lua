@@ -1,12 +1,12 @@
 --[[
-repair: make each unfinished entry available again that no process would take any more: because `due` or `heads` has lost it, because
-its consumer has no lease, or because its holder has finished it before a failover. Redis' list of pending entries decides which entries are
+repair: find unfinished entries that no process would take any more, and make them available again. Either `due` or `heads` has lost the
+entry, or its consumer has no lease, or a failover has lost its acknowledgement. Redis' list of pending entries decides which entries are
 unfinished. An entry that another client has removed from that list, for example by XGROUP DELCONSUMER, is added again from `unsettled`.
 
 KEYS[1]  stream     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions   zset    ...:sessions:<group>
-KEYS[3]  due        zset    ...:due:<group>
-KEYS[4]  heads      hash    ...:heads:<group>
+KEYS[3]  due        zset    ...:due:<group>; entries that wait for an attempt -> time of the attempt, ms
+KEYS[4]  heads      hash    ...:heads:<group>; key of messages -> its head: the entry of the key that may be handled now
 KEYS[5]  takes      hash    ...:takes:<group>
 KEYS[6]  unsettled  set     ...:unsettled:<group>
 ARGV[1]  group      str
@@ -61,7 +61,7 @@ missing = missing + repaired
 local function repair_key(key, pending)
   local consumer, head = parking_name(key), redis.call('HGET', KEYS[4], key)
   if pending == 0 then return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer) end
-  -- An unfinished head that is not pending is added again below.
+  -- If the head is unfinished but not pending, repair_unsettled() adds it to the list of pending entries again.
   local is_open = head and (is_pending(head)
     or redis.call('SISMEMBER', KEYS[6], head) == 1 and redis.call('XRANGE', KEYS[1], head, head)[1])
   local first = not is_open and redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, consumer)[1]
@@ -99,7 +99,7 @@ local function repair_session()
   end
 end
 
--- Repairs the consumers of Redis. Returns where the next call continues in the entries that wait for an earlier one of their key.
+-- Repairs the Redis consumers of the group. Returns where the next call continues in the entries that wait for an earlier one of their key.
 local function repair_consumers()
   local reached, looked, parked = ARGV[6] == '', 0, ''
   for _, row in ipairs(consumers) do

@@ -14,7 +14,7 @@ O(ids). TTL: untouched. Clock: not read. Replay: publishes nothing more, and doe
 ]]
 -- @include fields
 -- Dead letters with a TTL belong to the stream of another program. If that stream has expired, nothing is replayed, because XADD would
--- create it again without a TTL. A TTL of 0 is possible in the last ms of a key.
+-- create it again without a TTL. PTTL may return 0 in the last ms of a key.
 if redis.call('XLEN', KEYS[2]) == 0 and redis.call('PTTL', KEYS[1]) >= 0 and redis.call('EXISTS', KEYS[2]) == 0 then return { 0 } end
 local replayed = 0
 for i = 2, #ARGV do

@@ -58,7 +58,8 @@ if not read then return problem or { 2, 0, ARGV[2] } end
 last = last or (comes_after(ARGV[3], read) and read or ARGV[3])
 after, replayed = ARGV[2], tonumber(replayed or '0')
 local entries, limit, before = redis.call('XRANGE', KEYS[1], '(' .. after, last, 'COUNT', ARGV[4]), tonumber(ARGV[5]), replayed
--- Entries that the group has not read yet are left out, because it gets them anyway. XGROUP SETID may have moved the group back.
+-- If XGROUP SETID has moved the group back since the first call, the range has unread entries. The group gets these anyway, so they are
+-- left out.
 while entries[1] and comes_after(entries[#entries][1], read) do entries[#entries] = nil end
 local needed = find_needed(entries, { { name = ARGV[1], unsettled = KEYS[2] } })
 for _, entry in ipairs(entries) do

@@ -11,7 +11,7 @@ ARGV[1]  group        str
 ARGV[2]  session      str     name under which a process holds the entry
 ARGV[3]  id           str
 ARGV[4]  attempt      int     number of the attempt that ended, from 1
-ARGV[5]  returned     int     how often the entry had been given back without counting when it was taken, as `tries` has it
+ARGV[5]  returned     int     how often the entry had been given back in attempts that did not count, when the caller took it
 ARGV[6]  counted      int     1 if the attempt counts | 0
 ARGV[7]  firstSeenMs  int     first delivery, ms since 1970
 ARGV[8]  delayMs      int >= 0
@@ -34,8 +34,8 @@ local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if failed(held) then return is_gone(held) and { 1 } or held end
 -- Only the holder itself gives its entries back while its lease lasts. So if another consumer has the entry, this call has run before.
 if not held[1] or held[1][2] ~= ARGV[2] then return { 1 } end
--- Each retry raises one of the two numbers. So if one is higher, this call has run before, and the caller has taken the entry again. If one
--- is lower, Redis has lost `tries`.
+-- Each retry raises `attempts` or `returned`. So if one is higher now, this call has run before, and the caller has taken the entry again.
+-- If one is lower, Redis has lost `tries`.
 if attempts > ARGV[4] - 1 or returned > tonumber(ARGV[5]) then return { 1 } end
 redis.call('SCARD', KEYS[6])
 if not redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')[1] then

@@ -40,7 +40,7 @@ for _, row in ipairs(held) do
   redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, row[1], 'JUSTID')
   redis.call('HSET', KEYS[5], row[1], format_tries(attempts + 1, returned, first or now_ms - row[3], problem))
   redis.call('ZADD', KEYS[4], now_ms, row[1])
-  -- A consumer of another program does not add its entries to the unfinished ones.
+  -- A consumer of another program does not add its entries to the set of unfinished entries, so this script adds them.
   redis.call('SADD', KEYS[6], row[1])
 end
 local ends = redis.call('PEXPIRETIME', KEYS[1])

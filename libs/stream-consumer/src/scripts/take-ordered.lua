@@ -72,7 +72,7 @@ if last_token == ARGV[3] then
   repeat_take(last_ids, give)
 else
   local due, problem = give_due(give)
-  -- Many of the new entries may have to be parked. So they are read up to four times, until the reply is full.
+  -- Many of the new entries may have to be parked. So new entries are read in up to four rounds, until the reply is full.
   local rounds = due and due < tonumber(ARGV[4]) and 4 or 0
   while rounds > 0 and more and #ids < tonumber(ARGV[4]) and busy < tonumber(ARGV[7]) do
     more, problem = give_new(ARGV[4] - #ids, give)

@@ -9,7 +9,7 @@ import { dropDead, listDead, listDeadForeign, replayDead } from './streams.scrip
 const COLUMNS = 8;
 const MAX_PAGE = 500;
 const IDS_A_CALL = 100;
-/** Highest second part of the id of a stream entry. */
+/** Highest second part that the id of a stream entry (`<ms>-<seq>`) can have. */
 export const LAST_SEQ = (2n ** 64n - 1n).toString();
 /** Highest time that a filter may have, ms since 1970. */
 export const LATEST_MS = 10 ** 15 - 1;

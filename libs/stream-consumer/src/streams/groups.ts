@@ -21,7 +21,7 @@ export const PURGE_START: PurgePosition = { after: '-', passed: 0 };
 /**
  * Removes a group of a stream, and deletes the messages that no other group needs. First removes the group's name from the config of the
  * stream, so that messages in new partitions need not wait for this group. Then removes the group from all partitions, including new ones.
- * If the process dies meanwhile, call it again.
+ * If the process dies meanwhile, repeat the call.
  *
  * @returns true if the stream had the group
  * @throws the errors of ScriptRegistry.run()

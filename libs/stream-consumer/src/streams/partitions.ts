@@ -57,7 +57,10 @@ export class Partition {
   /** Returns the key under which Redis remembers the publish with this operation id. */
   readonly operation: (operation: string) => string;
   private readonly tagged: ReturnType<KeySpace['tag']>;
-  /** Last part of the names of luanest's keys for a stream of another program, because several such streams may have the same hash tag. */
+  /**
+   * Last part of the names of luanest's keys: the key of a stream of another program, because several such streams may have the same hash
+   * tag. Empty for a stream of luanest.
+   */
   private readonly owner: readonly string[];
 
   /** @param key complete key of a stream of another program. Default: a key that is made from `name` and `index` */

@@ -6,7 +6,7 @@ import { publishMessage } from './streams.scripts';
 
 /** Maximum length of a key or an operation id, characters. */
 export const MAX_TEXT = 256;
-/** How long Redis remembers an operation id that luanest made, ms. The Redis client must not send a call again after this time. */
+/** How long Redis remembers an operation id that luanest made, ms. A call that ioredis sends again later would add a second message. */
 export const OWN_TTL_MS = 60_000;
 const FULL = 0;
 const REPLAYED = 2;

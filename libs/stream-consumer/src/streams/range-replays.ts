@@ -59,7 +59,8 @@ export class RangeReplays {
           'can be repeated.'
         : 'Repeat the call with the same operationId: it continues where it ended.';
     const steps = new Steps('StreamConsumerService.replayRange', again);
-    // Prefixes keep operation ids apart: g for ids of callers here, r for ids that luanest makes, and c or p for those of a publish.
+    // Prefixes keep operation ids apart: g for ids that callers of replayRange give, r for ids that luanest makes for it, and c or p for
+    // ids of a publish.
     const isOwn = range.operationId === undefined;
     const operation = isOwn ? this.operationIds.next() : `g${group} ${range.operationId}`;
     const { operationRetentionMs } = stream.options;

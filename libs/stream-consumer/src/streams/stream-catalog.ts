@@ -27,14 +27,14 @@ const KEPT_MS = 20_000;
  * See DECISIONS.md: last-group-deletes
  */
 export class RegisteredGroups {
-  /** Time since which Redis no longer lists a group, by its name, in `time.monotonicMs()`; undefined if the last reply listed the group. */
+  /** For each group by name: time since when Redis no longer lists it, by `time.monotonicMs()`; undefined if the last reply listed it. */
   private readonly missingSince = new Map<string, number | undefined>();
   /** Names of the groups, separated by spaces. */
   names = '';
 
   /**
-   * @param keptMs how long a group is remembered that Redis no longer lists, ms. After a failover that lost its name, its running consumers
-   *   write the name again. A removed group has no running consumers
+   * @param keptMs how long a group that Redis no longer lists is remembered, ms. If a failover has lost the name of a group, running
+   *   consumers of the group write it again within this time
    */
   constructor(private readonly keptMs: number) {}
 
@@ -63,7 +63,7 @@ export class RegisteredGroups {
 export interface Settlers {
   /** Names of the groups, separated by spaces; `*` if finished messages are not deleted. */
   readonly needs: string;
-  /** Redis key with the unfinished messages of each of these groups. */
+  /** For each of these groups, in the same order: key of the set of messages that the group has not finished. */
   readonly needed: readonly string[];
 }
 
@@ -117,9 +117,9 @@ export class Stream {
   }
 
   /**
-   * Stores a group in the config of the stream, and returns all partitions. Redis returns groups and partitions in one reply, so that a
-   * process knows each group that is older than a partition before it deletes messages there. If Redis has lost the config, the groups are
-   * read from partition 0. For a stream with `keys`, nothing is stored.
+   * Stores a group in the config of the stream, and returns all partitions. Redis returns groups and partitions in one reply. So before a
+   * process deletes messages of a partition, it knows each group that is older than the partition. Redis may have lost the config, so the
+   * groups are also read from partition 0. For a stream with `keys`, nothing is stored, except a pause that Redis has lost.
    *
    * @param paused true if the caller knows that the group is paused, so that a pause which Redis has lost is stored again
    * @param atEnd true if a new group begins at the end of the partitions that exist now
@@ -254,7 +254,7 @@ export class Stream {
 /** All streams that this process uses. */
 export class StreamCatalog {
   private readonly streams = new Map<string, Stream>();
-  /** Streams with options that came from an outbox, by name and options as text (see `as`). */
+  /** Streams with options that `luanest/outbox` has stored with a message, by name and options as text (see `as`). */
   private readonly others = new Map<string, Stream>();
   /** Streams by the object that `defineStream` returned. The options of such an object need to be compared only at its first use. */
   private defined = new WeakMap<AnyStream, Stream>();

@@ -11,7 +11,7 @@ const [MOST_DEAD, MOST_CONSUMERS] = [200, 100];
 const MESSAGE = /^(\d{1,4}):(\d{1,20}-\d{1,20})$/;
 const checks = new Checks('Console');
 
-/** A stream to look at: nothing is written to Redis, and this process does not remember the stream. */
+/** A stream that `luanest/console` reads. Nothing is written to Redis, and this process does not remember the stream. */
 class SeenStream extends Stream {
   private found = 0;
   groupNames: readonly string[] = [];

@@ -20,9 +20,9 @@ export interface Retention {
 export interface StreamOptions {
   /**
    * Keys of Redis streams that another program creates and writes. A list of 1 to 1,024 complete keys; luanest adds no prefix. Each key is
-   * a partition, so do not set `partitions`. A key has a hash tag, or no braces. The payload of a message is an object with the fields of
-   * the entry. If a key has a TTL, the keys in which luanest stores its data about the entries get the same TTL. Default: luanest makes the
-   * keys.
+   * a partition, so do not set `partitions`. A key with braces must have a hash tag. The payload of a message is an object with the fields
+   * of the entry. If a key has a TTL, the keys in which luanest stores its data about the entries get the same TTL. Default: luanest makes
+   * the keys.
    */
   readonly keys?: readonly string[];
   /**

@@ -65,7 +65,7 @@ export class ClockUse {
 
 /**
  * Returns true if a clock belongs to an app whose start has failed. Nest does not close such an app, so its timers would fire in the next
- * test. An app that was created but not initialised has no timers, so another app can share its clock.
+ * test. An app that was created but not initialised has no timers. Another app can share its clock, unless it has another `wanted` clock.
  */
 function isAbandoned(clock: TestClock, wanted: TestClock | undefined): boolean {
   const { byApp, begun, running } = usersOf(clock);

@@ -37,7 +37,7 @@ export function adoptCron(job: CronJob): void {
     };
     timer = ofJob(time.setTimer(fire, at - now));
   };
-  // stopReal() would call `onComplete` of the job.
+  // The real timer is cleared directly, because stopReal() would also call `onComplete` of the job.
   clearTimeout(job._timeout);
   Object.defineProperties(job, {
     // `isActive` and `setTime` of the job read this field. The job also writes it, so it needs a setter.

@@ -34,10 +34,10 @@ export class TestClock implements Clock {
   private static current: TestClock | undefined;
   private readonly timers = new TestTimers();
   private wallMs: number;
-  // Rounded, because sums of integers are exact.
+  // Monotonic time of the clock, ms. Rounded to an integer, because sums of integers are exact.
   private elapsedMs = Math.ceil(realMs());
   private restoreTime: (() => void) | undefined;
-  /** Promise of the last call of `advance`, `set` or `until`. */
+  /** Promise of the last call of `advance`, `run`, `set` or `until`. */
   private moving: Promise<void> = Promise.resolve();
   private firing = false;
 
@@ -56,7 +56,7 @@ export class TestClock implements Clock {
     return this.wallMs;
   }
 
-  /** True: a key of a MemoryRedis is gone after exactly its TTL. In a Redis server, it lives up to 1 ms longer. */
+  /** Makes a key of a MemoryRedis end after exactly its TTL. In a Redis server, a key lives up to 1 ms longer. */
   readonly exactTtl = true;
 
   /** Time of this clock, us since 1970, for a MemoryRedis. */
@@ -237,8 +237,8 @@ export class TestClock implements Clock {
 function notEnding(jumps: number): Error {
   return new Error(
     jumps === MOST_JUMPS
-      ? `TestClock.run: The work has not ended after ${MOST_JUMPS} jumps to the next timer. Look for a timer that always sets a new one, or advance the clock by hand.`
-      : 'TestClock.run: The work has not ended, and no timer is left that could end it. The work waits for something else than time, such as a socket.',
+      ? `TestClock.until: The work has not ended after ${MOST_JUMPS} jumps to the next timer. Look for a timer that always sets a new one, or advance the clock by hand.`
+      : 'TestClock.until: The work has not ended, and no timer is left that could end it. The work waits for something other than time, such as a socket.',
   );
 }
 

@@ -23,7 +23,7 @@ export class Faults {
    * @param fault `not-sent`: the app gets a NotSentError, and the script does not run. `unknown`: the app gets an UnknownOutcomeError. The
    *   script runs, unless `runs` is false. If the script replies with an error, the app gets this error. `refused`: the app gets a
    *   ScriptRefusedError, as if the memory of Redis were full
-   * @throws InvalidOptionError, also for a script that the app has not registered, and for an unknown ScriptRegistry
+   * @throws InvalidOptionError, also for a script that the app has not registered
    */
   nextCall(fault: Fault, options: FaultOptions = {}): void {
     this.armed.add(fault, options);

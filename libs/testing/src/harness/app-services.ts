@@ -56,7 +56,7 @@ export class AppServices {
     return undefined;
   }
 
-  /** Returns a service. @param caller beginning of the error @throws SetupError if the app does not have the service */
+  /** Returns a service. @param caller name of the calling method, for the error @throws SetupError if the app does not have the service */
   get<L extends Lib>(lib: L, caller: string): Services[L] {
     const service = this.find(lib);
     if (service) return service;

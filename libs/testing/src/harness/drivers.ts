@@ -130,7 +130,7 @@ export class Drivers {
         );
       id = result.id;
       const found = all() ?? (await wait.result);
-      // The event of a retry or a dead letter comes before Redis has stored it.
+      // A retry or a dead letter is published as an event before Redis has stored it, so wait for Redis here.
       await this.clock.settle();
       return found;
     } finally {
@@ -159,9 +159,12 @@ export class Drivers {
   async payOut(activityId: string): Promise<PayoutOutcome[]> {
     const service = this.services.get('RedPacketPayouts', 'payOut()');
     if (!service[INSPECT]().paying) {
-      throw new SetupError('payOut(): The app pays no payouts. Call RedPacketPayouts.run() with a handler first.', {
-        code: 'TESTING_SETUP',
-      });
+      throw new SetupError(
+        'payOut(): The app does not pay winners. Call RedPacketPayouts.run() with a handler first.',
+        {
+          code: 'TESTING_SETUP',
+        },
+      );
     }
     const before = new Set(this.packets.payouts);
     await this.until('payOut()', () => this.payoutsLeft(activityId));

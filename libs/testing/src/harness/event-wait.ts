@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 
-/** Waits for events. Calls `seen` for each event, until `seen` returns a result that is not undefined. */
+/** Waits for events. Calls `seen` for each event until `end()`; `result` is the first result of `seen` that is not undefined. */
 export class EventWait<Result> {
   readonly result: Promise<Result>;
   private readonly listeners: (readonly [channel: string, listener: (event: unknown) => void])[] = [];

@@ -34,7 +34,7 @@ function runLater(link: DirectLink, name: string, args: CommandArg[], settle: (o
   });
 }
 
-/** Connects a ScriptRegistry to a MemoryRedis without a Redis client, for apps whose own client cannot be connected to one. */
+/** Connects a ScriptRegistry to a MemoryRedis without a Redis client, for apps that have no ioredis client which could be connected. */
 export class MemoryConnection implements RedisConnection, RedisNode {
   readonly clustered = false;
   readonly id = 'localhost:6379';
@@ -121,7 +121,7 @@ export class MemoryConnection implements RedisConnection, RedisNode {
 
   subscriber(_: RedisNode, { message, ended }: ChannelEvents): Promise<ChannelSubscriber> {
     if (this.server.stopped) return Promise.reject(NOT_CONNECTED);
-    // Otherwise the listener would run in the AsyncLocalStorage context of the code that publishes the message.
+    // Without `bind`, the listener would run in the AsyncLocalStorage context of the code that publishes the message.
     const pass = AsyncResource.bind(message);
     const link = this.server.link({ message: (channel, text) => immediately(() => pass(channel, text)), ended });
     const run = (name: string, ...args: string[]): Promise<void> =>

@@ -23,7 +23,7 @@ export interface ScheduledTask {
 
 /** A message that a call has published. A rejected call is not recorded, although its message may exist. */
 export interface PublishedMessage {
-  /** `<partition>:<entry id>`. */
+  /** Id in the form `<partition>:<entry id>`. */
   readonly id: string;
   readonly stream: string;
   readonly payload: unknown;

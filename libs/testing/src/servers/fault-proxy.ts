@@ -15,15 +15,15 @@ export interface DropOptions {
   /** How long the connection stays silent before the proxy resets it, ms. The latency is added. Default 20. */
   readonly settleMs?: number;
   /**
-   * Promise for which the connection also stays silent. If it rejects, `dropReply` or `dropRequest` rejects with the same reason. Default:
-   * none.
+   * The connection also stays silent until this promise settles. If the promise rejects, `dropReply` or `dropRequest` rejects with the
+   * same reason. Default: none.
    */
   readonly until?: Promise<unknown>;
 }
 
 /** Options of `dropReply` of a {@link FaultProxy}. */
 export interface DropReplyOptions extends DropOptions {
-  /** Number of replies that still pass, beginning with that to the request. Default 0: the reply to the request is lost. */
+  /** Number of replies that still pass; the reply to the request is the first one. Default 0: the reply to the request is lost. */
   readonly afterReplies?: number;
 }
 

@@ -40,7 +40,7 @@ async function checkVersion(owner: string, binary: string): Promise<void> {
   const version = await asked.catch((error: NodeJS.ErrnoException) => {
     versions.delete(binary);
     const missing = error.code === 'ENOENT';
-    const problem = missing ? 'or its loader was not found' : `cannot be run: ${error.message}`;
+    const problem = missing ? 'or its dynamic loader was not found' : `cannot be run: ${error.message}`;
     throw new TestServerError(`${owner}: "${binary}" ${problem}. ${REMEDY}`, { cause: error });
   });
   const [, name = '', number = '', major = ''] = /^(\w+)?.*?\bv=((\d+)[\w.-]*)/s.exec(version) ?? [];

@@ -21,7 +21,7 @@ export interface ClusterShape {
 
 /** A real Redis Cluster on 127.0.0.1. {@link startCluster} starts it. */
 export class RedisCluster implements AsyncDisposable {
-  /** Time of the last planned failover of each master, by the master's port. */
+  /** When each master last had a planned failover (performance.now(), ms), by the master's port. */
   readonly #failedOver = new Map<number, number>();
 
   private constructor(

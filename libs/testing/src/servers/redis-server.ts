@@ -13,7 +13,7 @@ export interface ServerSettings {
   readonly binary: string;
   readonly args: readonly string[];
   readonly startTimeoutMs: number;
-  /** Fixed data directory, which `stop()` does not remove. */
+  /** Master to follow as a replica. */
   readonly replicaOf?: Address | undefined;
   /** Configuration of a Sentinel. If it is given, the server is a Sentinel. */
   readonly sentinel?: readonly string[];

@@ -28,7 +28,7 @@ export function migrateKeys(slot: number, from: RedisServer, to: RedisServer, co
 /** Makes `to` the owner of the slot. Returns the node id of `to`. */
 export async function giveSlot(slot: number, from: RedisServer, to: RedisServer): Promise<string> {
   const target = await idOf(to);
-  await setSlot(to, slot, 'NODE', target); // Otherwise the slot would have no owner if this stopped halfway.
+  await setSlot(to, slot, 'NODE', target); // First, so that the slot never lacks an owner.
   await setSlot(from, slot, 'NODE', target);
   return target;
 }

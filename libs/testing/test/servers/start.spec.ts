@@ -54,7 +54,7 @@ describe('a redis-server that cannot be used', () => {
     expect(error).toBeInstanceOf(LuanestError);
     expect(error).toMatchObject({
       code: 'TEST_SERVER',
-      message: `${name}: "/no/redis-server" or its loader was not found. ${REMEDY}`,
+      message: `${name}: "/no/redis-server" or its dynamic loader was not found. ${REMEDY}`,
     });
   });
 
@@ -85,8 +85,8 @@ describe('a redis-server that cannot be used', () => {
         console.log(JSON.stringify(said));
       })();
     `) as string[];
-    expect(said[0]).toContain('startRedis: "/no/redis" or its loader was not found');
-    expect(said[1]).toContain('startRedis: "redis-server" or its loader was not found');
+    expect(said[0]).toContain('startRedis: "/no/redis" or its dynamic loader was not found');
+    expect(said[1]).toContain('startRedis: "redis-server" or its dynamic loader was not found');
     // The program of the test is used, and ends at once.
     expect(said[2]).toMatch(/^The redis-server on port \d+ ended before it was ready/);
   });

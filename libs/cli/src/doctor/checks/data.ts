@@ -2,7 +2,7 @@ import type { Info, Keyspace, Outcome, ServerFacts } from '../facts';
 import { type ServerFinding, ok } from '../finding';
 import { counted } from './server';
 
-const MONEY = 'Do not use this Redis for once, read-reward, red-packet, tasks and streams.';
+const MONEY = 'Do not use this Redis for the libs once, read-reward, red-packet, delayed-task and stream-consumer.';
 
 /** Checks the eviction policy (`maxmemory-policy`), and how full the memory is. */
 export function eviction(info: Info): ServerFinding[] {

@@ -72,14 +72,14 @@ export function permissions(facts: ServerFacts): ServerFinding[] {
       commandsOf('wake-up'),
       'warning',
       user,
-      'Without these commands, waiting locks, workers and consumers are not woken. They look periodically, so they are slower.',
+      'Without these commands, waiting locks, workers and consumers are not woken. They poll instead, so they are slower.',
     ),
     ...lacking.flatMap((lib) =>
       finding(
         commandsOf(lib),
         used.has(lib) ? 'error' : 'warning',
         user,
-        `The scripts of ${lib} need this${used.has(lib) ? `, and ${lib} has keys here` : ` if the app uses ${lib}`}. Without it, a script can stop after a part of its writes.`,
+        `The scripts of ${lib} need these commands${used.has(lib) ? `, and ${lib} has keys here` : ` if the app uses ${lib}`}. Without them, a script can stop after a part of its writes.`,
       ),
     ),
   ];

@@ -50,7 +50,8 @@ export function replication(info: Info): ServerFinding[] {
         level: 'error',
         found: `The server is a replica of ${info.get('master_host') ?? '?'}:${info.get('master_port') ?? '?'}.`,
         why: 'A replica refuses writes, so each call that changes something fails.',
-        remedy: 'Connect to the master. With Sentinel, give the client the Sentinels and the name of the group.',
+        remedy:
+          'Connect to the master. With Sentinel, give the client the addresses of the Sentinels and the name of the master.',
       },
     ];
   const replicas = Number(info.get('connected_slaves') ?? 0);
@@ -137,7 +138,7 @@ export function latency({ evalsha, ping }: ServerFacts): ServerFinding[] {
         found,
         why: 'rate-limit waits 50 ms for Redis, and then decides without Redis. Leases of locks and tasks may end before they are renewed.',
         remedy:
-          'Run the app in the region of Redis, or raise `deadlineMs`. If this machine is not that of the app, first run luanest doctor there.',
+          'Run the app in the region of Redis, or raise `deadlineMs`. If the app runs on another machine, first run luanest doctor there.',
       },
     ];
   if (medianMs > 5 || slowestMs > 50)

@@ -14,7 +14,7 @@ export interface NestModule {
   readonly call: string;
 }
 
-/** Returns ScriptRegistryModule as a list; an empty list if the app has it already. @param options code such as `{ url: ... }` */
+/** Returns a list with ScriptRegistryModule; an empty list if the app imports it already. @param options code such as `{ url: ... }` */
 export function registryModule(project: Project, options = `{ url: ${DEFAULT_URL} }`): NestModule[] {
   const from = 'luanest/script-registry';
   if (project.imports(from, 'ScriptRegistryModule')) return [];
@@ -36,7 +36,7 @@ export function addBefore(file: EditedFile, element: ts.Node, modules: readonly 
 /**
  * Imports the modules in a file.
  *
- * @returns their calls, with the quotes that the file uses
+ * @returns the code of each module, such as `LockModule.forRoot()`, with the quotes that the file uses
  */
 function callsOf(file: EditedFile, modules: readonly NestModule[]): string[] {
   for (const { from, name } of modules) file.imports.want(from, name);
@@ -60,7 +60,7 @@ export function addToRoot(project: Project, modules: readonly NestModule[]): boo
     addBefore(file, first, modules);
     return true;
   }
-  // One line would be too long with the new modules, so each gets its own.
+  // One line would be too long with the new modules, so each module gets its own line.
   const indent = `${file.indentAt((list ?? options.properties[0] ?? options).getStart())}  `;
   const open = `[\n${indent}${callsOf(file, modules).join(`,\n${indent}`)},\n`;
   const close = `${indent.slice(2)}]`;

@@ -8,7 +8,7 @@ type FunctionLike = ts.ArrowFunction | ts.FunctionExpression | ts.MethodDeclarat
 export class Syntax {
   constructor(readonly ts: TypeScript) {}
 
-  /** Returns all descendants of a node that are of a kind, in the order of the text. */
+  /** Returns the node `below` and its descendants, if they are of a kind, in the order of the text. */
   all<T extends ts.Node>(below: ts.Node, is: (node: ts.Node) => node is T): T[] {
     const found: T[] = [];
     const visit = (node: ts.Node): void => {

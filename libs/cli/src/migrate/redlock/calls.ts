@@ -54,7 +54,7 @@ export class RedlockCalls {
     if (!resources || !duration) return;
     this.names(resources);
     const waitMs = this.waitMs(call, settings, retries);
-    // redlock does not renew these locks either, so `renew` is false.
+    // redlock does not renew a lock of `acquire`, so luanest must not renew it either.
     const options = [`leaseMs: ${duration.getText()}`, 'renew: false', ...waiting(waitMs)];
     this.file.add({ start: duration.getStart(), end: (settings ?? duration).end, text: `{ ${options.join(', ')} }` });
     this.noteExtensions(call);
@@ -69,7 +69,7 @@ export class RedlockCalls {
       this.file.note(
         call,
         'must',
-        'Replace using() with withLock(names, { leaseMs }, (lock) => ...). Its `lock.signal` is the signal of using()',
+        'Replace using() with withLock(names, { leaseMs }, (lock) => ...). `lock.signal` replaces the signal of using()',
       );
       return;
     }
@@ -86,7 +86,7 @@ export class RedlockCalls {
     this.signal(routine);
   }
 
-  /** Converts the parameter `signal` of a routine. luanest passes the lock instead, whose property `signal` it is. */
+  /** Converts the parameter `signal` of a routine. luanest passes the lock, which has the signal as its property `signal`. */
   private signal(routine: ts.SignatureDeclaration & ts.Node): void {
     const { syntax } = this.project;
     const [parameter] = routine.parameters;
@@ -177,7 +177,7 @@ export class RedlockCalls {
   }
 }
 
-/** Returns the code of the option `waitMs`; none if undefined, because luanest/lock then waits for 10 s. */
+/** Returns the code of the option `waitMs`; no code if `waitMs` is undefined. luanest/lock then waits for its default of 10 s. */
 function waiting(waitMs: number | undefined): string[] {
   return waitMs === undefined ? [] : [`waitMs: ${grouped(waitMs)}`];
 }

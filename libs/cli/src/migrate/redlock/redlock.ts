@@ -57,7 +57,7 @@ class RedlockProject {
         const text =
           servers === undefined
             ? 'This Redlock was not converted, because its servers are not a literal list. Only a Redlock of one server or one Cluster can be converted'
-            : `This Redlock was not converted: it uses ${servers} servers, and a lock of luanest is on one. Stay with redlock, or read docs/from-redlock.md`;
+            : `This Redlock was not converted: it uses ${servers} servers, and a lock of luanest is stored on one server. Stay with redlock, or read docs/from-redlock.md`;
         file.note(made, 'must', text);
       }
     }
@@ -88,7 +88,7 @@ class RedlockProject {
     const others = syntax.uses(file, 'Inject').length > 1;
     if (!others) file.imports.drop('@nestjs/common', 'Inject');
     const [token] = inject.arguments;
-    // The token is a constant of another file that is not used here any more.
+    // The token is a constant of another file. This file no longer uses it, so its import is removed.
     if (token && syntax.ts.isIdentifier(token) && syntax.uses(file, token.text).length === 1)
       this.dropImported(file, token.text);
   }

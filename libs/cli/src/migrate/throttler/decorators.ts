@@ -102,7 +102,7 @@ export class Decorators {
   ): string[] {
     const texts = rules.map((rule, i) => {
       const key = this.project.syntax.nameOf(limits.properties[i] as ts.ObjectLiteralElementLike) ?? String(i);
-      // A single rule gets its name from the route. Of several, each needs a name.
+      // A single rule gets its name from the route. If a route has several rules, each needs its own name.
       const edits = this.rules.rule(rule, rules.length === 1 ? undefined : `${route}.${key}`);
       return this.file.textWith(edits, rule.getStart(), rule.end);
     });

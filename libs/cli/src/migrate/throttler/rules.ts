@@ -145,7 +145,7 @@ export class Rules {
     this.file.note(
       property,
       'must',
-      byHand ?? `${name || 'The copied object'} has no equivalent in RateLimitModule. Remove it, or replace it by hand`,
+      byHand ?? `${name || 'The spread object'} has no equivalent in RateLimitModule. Remove it, or replace it by hand`,
     );
   }
 

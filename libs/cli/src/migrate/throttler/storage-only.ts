@@ -63,7 +63,7 @@ function fromRoot(file: EditedFile, project: Project, call: ts.CallExpression): 
   return true;
 }
 
-/** Returns the options of ThrottlerModule with luanest's storage instead of the present one. */
+/** Returns the code of ThrottlerModule's options, with luanest's storage instead of any other storage. */
 function withStorage(
   { syntax }: Project,
   object: ts.ObjectLiteralExpression,
@@ -91,7 +91,7 @@ function fromRootAsync(file: EditedFile, project: Project, call: ts.CallExpressi
   const imports = syntax.array(syntax.value(options, 'imports'));
   const { parameters } = factory;
   if (results.length === 0 || results.includes(undefined)) return false;
-  // The storage becomes the last parameter of the factory and the last element of `inject`, which must have the same length.
+  // The storage becomes the last parameter of the factory and the last element of `inject`. So both lists must have the same length now.
   if (parameters.length !== (inject?.elements.length ?? 0)) return false;
   if ((syntax.property(options, 'inject') && !inject) || (syntax.property(options, 'imports') && !imports))
     return false;

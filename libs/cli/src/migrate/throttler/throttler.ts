@@ -22,7 +22,7 @@ const OVERRIDES: Readonly<Record<string, string>> = {
   throwThrottlingException: 'Replace throwThrottlingException with the option `responses` of the module',
   getErrorMessage: 'Replace getErrorMessage with the option `responses: { problem }` of the module',
   getRequestResponse:
-    'getRequestResponse is built in for GraphQL and WebSocket, and becomes `contexts` for other kinds',
+    'Remove getRequestResponse for GraphQL and WebSocket, which are built in. For other kinds, use the option `contexts` of the module',
   generateKey:
     'Remove generateKey, which has no equivalent: the `name` and the `subject` of a rule identify its counter',
 };
@@ -85,7 +85,7 @@ class ThrottlerFile {
         this.file.note(
           use,
           'check',
-          'RateLimitException has another body (RFC 9457). `responses: { problem: false }` of the module restores the one of Nest',
+          'RateLimitException has another body (RFC 9457). The option `responses: { problem: false }` of the module restores the body of Nest',
         );
       this.file.imports.want(RATE_LIMIT, to, name === 'ThrottlerModuleOptions');
       this.file.replace(use, to);
@@ -140,14 +140,14 @@ class ThrottlerFile {
     this.file.note(
       call,
       'check',
-      'Throttler counted each route by itself, and blocked for a whole ttl. A rule of the module counts all routes together, and blocks nobody ' +
+      'Throttler counted each route separately, and blocked a client for a whole ttl. A rule of the module counts all routes together, and blocks nobody ' +
         'unless `blockMs` is set. Raise its limit, or put @RateLimit on routes',
     );
     return true;
   }
 }
 
-/** Adds ScriptRegistryModule to a list of `imports`, before `call`, with the Redis address of the storage in `call`, if there is one. */
+/** Adds ScriptRegistryModule before `call` in a list of `imports`. Uses the Redis address of the storage in `call`, if it can be read. */
 export function addRegistry(file: EditedFile, project: Project, call: ts.CallExpression): void {
   const options = redisOfStorage(project, call);
   const registry = registryModule(project, options);

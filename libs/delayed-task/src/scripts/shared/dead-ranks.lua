@@ -6,8 +6,8 @@ local function is_after(member, id)
   end
   return false
 end
--- Searches the ranks from `low` to below `high` of a sorted set, whose members all have the same score. Returns the first rank whose member
--- comes after `id`; `high` if there is none.
+-- Binary search in the ranks `low` to `high` - 1 of a sorted set, all with the same score. Returns the first rank whose member comes after
+-- `id`; `high` if there is none.
 local function rank_after(low, high, id, member_at)
   while low < high do
     local middle = math.floor((low + high) / 2)

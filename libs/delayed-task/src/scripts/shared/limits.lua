@@ -1,8 +1,8 @@
 -- @include lines
--- Applies the limits of groups: how many tasks of a group may run, and how many may start in a time. The head of a group is its next task.
+-- Applies the limits of groups: how many tasks of a group may run, and how many may start in a period. A group's head is its next task.
 -- If a group may start no task, it is held: its head gets the time in `due` at which workers should look again. `limits` has:
---   pauses, places, rates, leased  keys. `places` has '<group>\n<id>' of each running task. `rates` has for each group the ms until which
---                                  its rate is used up; a group without an entry may start tasks now
+--   pauses, places, rates, leased  keys. `places` has '<group>\n<id>' of each running task. `rates` has for each group the ms when all
+--                                  of its `starts` are free again; each start adds window_ms / starts. No entry: all are free now
 --   concurrency, starts, window_ms  maximum number of running tasks of a group, and of starts in window_ms; 0: any number
 --   groups, names  state and names of the groups that this call has read
 --   backs          tasks that must wait, because their group may start none: group, due time and id of each
@@ -18,7 +18,7 @@ end
 -- Workers look at a full group again after this time, ms, even if no worker reports that one of its tasks has ended.
 local FULL_MS = 1000
 
--- Returns true if the lease of a task has not been ended. An attempt that has ended sets it to 0 if another task follows (see next.lua).
+-- Returns true if a task has a lease. The lease is 0 if the attempt has ended and another task follows under the same id (see next.lua).
 local function is_running(lease)
   return lease and tonumber(lease) > 0
 end
@@ -37,8 +37,8 @@ local function count_running(limits, group)
   return count - #ended
 end
 
--- Returns the state of a group, and reads it once in a call: `room` is the number of further tasks that may run, `spent` the ms until which
--- its rate is used up.
+-- Returns the state of a group, which a call reads from Redis only once. `room`: number of further tasks that may run. `spent`: ms when all
+-- of its `starts` are free again; the present time if they are free.
 local function look_at(limits, group)
   local known = limits.groups[group]
   if known then return known end
@@ -88,7 +88,7 @@ local function count_start(limits, group, id, has_run)
   adds[#adds + 1], adds[#adds + 2] = 0, member
 end
 
--- Stores the counted starts, and removes groups from `rates` that may start tasks again.
+-- Stores the counted starts, and removes the groups from `rates` whose starts are all free again.
 local function write_starts(limits)
   local rates = {}
   for _, group in ipairs(limits.names) do

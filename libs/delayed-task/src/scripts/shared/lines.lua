@@ -1,7 +1,7 @@
 -- @include clock
 -- @include in-line
 -- The tasks of a group wait in a line. Its first task, the head, is in the sorted set `due` at its time, and the hash `heads` has its id.
--- The others are in `due` behind all times, at IN_LINE plus the ms when they are due, and in `lines`, sorted by group, time and id. If a
+-- Each other task is in `due` at IN_LINE plus its due time, behind all heads. It is also in `lines`, sorted by group, time and id. If a
 -- limit holds the group up (see limits.lua), `heads` also has the time of the head in `due`, in the field '<group>\n'.
 
 -- Returns the group of a task from its record, where it follows `keepResultMs` after an '@'; nil for a task without a group.

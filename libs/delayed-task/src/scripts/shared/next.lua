@@ -1,6 +1,6 @@
--- With `onConflict: 'after'`, `schedule` replaces the record of a running task by that of the task that follows under the same id. The
--- state of the run becomes 'a', and 'e' when the attempt has ended. When the lease has ended, `take` makes the new task due. Returns a
--- value that is not nil if another task follows. `text` is the run of the task (see run.lua).
+-- With `onConflict: 'after'`, `schedule` stores a new task under the id of a running one: the record of the new task replaces the old one.
+-- The state in the run (see run.lua) becomes 'a', and 'e' when the attempt has ended. When the lease has ended, `take` makes the new task
+-- due. Returns a value that is not nil if a task follows the attempt with this token. `text` is the run of the task.
 local function has_next(text, token)
   return string.find(text, ' a ' .. token .. ' ', 1, true) or string.find(text, ' e ' .. token .. ' ', 1, true)
 end

@@ -1,7 +1,7 @@
 -- @include clock
 -- Returns the run of a task: the data of its attempts, which are its value in the hash `runs`. It has the form
--- '<attempt> <state> <token> <due> <failed> <unknown> <error>'. States: l leased, a and e leased, and another task follows (see next.lua),
--- r waits for a retry, b given back by a worker, w rescheduled, d dead-lettered. The times are in ms; 0 means never:
+-- '<attempt> <state> <token> <due> <failed> <unknown> <error>'. States: l leased; a leased, and another task follows under the same id;
+-- e as a, but the attempt has ended; r waits for a retry; b given back by a worker; w rescheduled; d dead-lettered. Times in ms, 0: never:
 -- `due`: in the states r and w, when the next attempt is due; otherwise when the last attempt was due.
 -- `failed`: when an attempt failed for the first time. For a dead letter without a failed attempt, when a worker found that its lease had
 -- ended, or when a worker without a handler first gave it back.

@@ -1,7 +1,7 @@
 -- @include limits
 -- Takes further due tasks of groups whose next task (the head) was taken: at most `left` tasks, in equal shares. Then makes the next task
 -- of each group its head. `turns`: groups, each followed by the id of a task that was taken; a group counts only if this task was its head.
--- `take_ids` takes tasks with these due times, and returns how many of the first ones it took. `limits`: see limits.lua.
+-- `take_ids` takes tasks from the first on, given their ids and due times, and returns how many it took. `limits`: see limits.lua.
 local function take_in_turns(due, lines, heads, limits, turns, left, take_ids)
   local groups = {}
   for i = 1, #turns, 2 do
@@ -13,7 +13,7 @@ local function take_in_turns(due, lines, heads, limits, turns, left, take_ids)
     for _, member in ipairs(share > 0 and line_of(lines, groups[round], share) or {}) do
       local ms, id = parse_member(member)
       if ms > now_ms then break end
-      -- A task that the cleanup has repaired may not wait in this line any more.
+      -- If the cleanup has repaired a task, `lines` may still list the task although it no longer waits there.
       if tonumber(redis.call('ZSCORE', due, id) or 0) == IN_LINE + ms then
         ids[#ids + 1], dues[#dues + 1] = id, string.format('%.0f', ms)
       else

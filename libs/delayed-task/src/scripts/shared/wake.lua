@@ -1,5 +1,5 @@
--- TTL of the key `waits`, ms. The key has the time at which all sleeping workers look for tasks again, ms. Without the key, that time is
--- unknown, so workers are woken for each task.
+-- TTL of the key `waits`, ms. Its value is the time, in ms, at which the sleeping workers look for tasks again at the latest. Without the
+-- key, that time is unknown, so workers are woken for each task.
 local WAITS_MS = 60000
 
 -- Returns true if workers must be woken for a task, because they may sleep beyond `due`. `mark` is the value of the key `waits`, or false.

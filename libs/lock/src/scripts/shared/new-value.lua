@@ -1,5 +1,5 @@
--- Redis' clock in microseconds, read once for all calls that are sent together. Joining the texts of TIME is faster than formatting
--- numbers.
+-- Redis' clock in microseconds, read once for all calls that are sent together. Joining the two strings that TIME returns is faster than
+-- formatting numbers.
 local sub = string.sub
 local time = redis.call('TIME')
 local us = time[2]

@@ -7,9 +7,10 @@ local function format_ticket(since, till)
   return string.format('%016.0f%013.0f', since, till)
 end
 
--- Reads a queue. Returns a table: `ended`: ids of the tickets that are no longer valid. `mine`: since when the ticket `mine` waits.
--- `others`: number of the other tickets. `ahead`: number of those that come before `mine`; all if `mine` is not in the queue. `first`: the
--- oldest of them. `last`: latest time at which a ticket began to wait. `till`: latest end of validity.
+-- Reads a queue. Returns a table: `ended`: ids of the tickets that are no longer valid. `mine`: since when the ticket `mine` waits; nil if
+-- it is not in the queue. `others`: number of the other valid tickets. `ahead`: number of the others that come before `mine`; without
+-- `mine` in the queue, all others. `first`: the oldest of the others. `last`: latest time at which a ticket began to wait. `till`: latest
+-- end of validity.
 local function read_queue(fields, mine)
   local queue = { ended = {}, others = 0, ahead = 0, last = 0, till = 0, mine = nil, first = nil }
   local before = {}

@@ -1,6 +1,6 @@
--- Parses the value of a lock; returns nil for any other value. It consists of the end of the lease (ms, 13 digits; zeros after a release),
--- a mark (1 while processes wait for the lock, otherwise 0), the fence (16 digits) and the owner. The widths are fixed, so that SETRANGE
--- can change one part, and reading needs no pattern.
+-- Parses the value of a lock; returns nil for any other value. The value of a lock consists of the end of the lease (ms, 13 digits; zeros
+-- after a release), a mark (1 while processes wait for the lock, otherwise 0), the fence (16 digits) and the owner's token. The widths are
+-- fixed, so that SETRANGE can change one part, and reading needs no pattern.
 local function parse_lock(raw)
   local till, fence = tonumber(string.sub(raw, 1, 13)), tonumber(string.sub(raw, 15, 30))
   if not till or not fence or #raw < 30 then return nil end

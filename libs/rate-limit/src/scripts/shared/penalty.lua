@@ -1,8 +1,8 @@
 -- @include clock
 -- @include state
 -- Starts a block if `due` is true, the rule has blocks, and none is in force. Returns the end of the block, ms; without a block in force, 0
--- or a time in the past. A penalty has the form <end of the block, ms>:<strikes>. Strikes are earlier blocks, which make the next one
--- longer.
+-- or a time in the past. A penalty has the form <end of the block, ms>:<strikes>. The strikes are the number of earlier blocks, which make
+-- the next block longer.
 local function apply_penalty(rule, key, penalty_key, penalty, due)
   local until_ms, strikes = string.match(penalty or '', '^(%d+):(%d+)$')
   until_ms, strikes = tonumber(until_ms) or 0, math.min(tonumber(strikes) or 0, 1000)

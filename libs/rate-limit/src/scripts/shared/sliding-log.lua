@@ -1,7 +1,7 @@
 -- @include clock
 -- @include state
 -- The state is a sorted set with a member <us>:<n>:<cost> per counted request, whose score is <us>. The member `total` has the sum of the
--- costs as its score. All times have higher scores than LOWEST_US, and the sum a lower one.
+-- costs as its score. Scores above LOWEST_US are times; the sum is always lower.
 local LOWEST_US = '1e12'
 local function read_total(key)
   local total = redis.pcall('ZSCORE', key, 'total')

@@ -1,6 +1,6 @@
 -- Algorithms by name. Each has three functions. `value` is the value of `key`; '' if the key is missing or not a string.
--- look(rule, key, value, cost): returns the hits that count, the ms until no hit counts, the ms until `cost` more hits may be allowed, the
---   ms until more hits are allowed (0 if no hit counts), and up to three values for `charge`.
+-- look(rule, key, value, cost): returns up to seven values: the hits that count; the ms until no hit counts; the ms until `cost` more hits
+--   may be allowed; the ms until more hits are allowed (0 if no hit counts); and up to three values, which `charge` gets as `...`.
 -- charge(rule, key, cost, ...): counts `cost` more hits. Returns the ms until no hit counts, and the ms until more hits are allowed.
 -- refund(rule, key, value, cost, charge): takes hits back, and returns their number. `charge` identifies the decision (see refund.lua).
 local algorithms = {}

@@ -2,9 +2,9 @@
 -- @include state
 -- A bucket whose level rises by the hits of each request and drains evenly (GCRA). Its state has the form
 --   <level, hits>:<us at which it had this level>:<us at which it was last empty><lows>
--- GCRA usually stores a time instead of a level, but a time in us is too coarse for high rates. A low has the form
--- ;<us>,<level just before a request was counted>, the newest first. From them, a refund finds the lowest level since a request. The third
--- part and the lows are left out if the third part equals the second.
+-- GCRA usually stores a time instead of a level, but a time in us is too coarse for high rates. The lows are levels just before requests
+-- were counted, the newest first, each in the form ;<us>,<level>. From the lows, a refund finds the lowest level since its request. If the
+-- second and the third part are equal, the third part and the lows are left out.
 local LOW_CHARS, MAX_LOWS = 33, 8
 
 local function drained_in(rule, us)
@@ -68,9 +68,9 @@ algorithms['token-bucket'] = {
     if level > 0 then lows = with_low(lows, level) end
     return write_bucket(rule, key, level + cost, empty_us, lows), ms_to_token(rule, level + cost)
   end,
-  -- Without the request, the level would be `cost` lower, but never below 0. So at most the lowest level since then can be taken back. A
-  -- stored low may be too low, because lows are rounded and joined. But at that time, the level was at least the part of the request's
-  -- hits that had not drained, so `math.max` takes that part if it is larger.
+  -- Without the request, the level would be `cost` lower, but never below 0. So at most the lowest level since the request can be taken
+  -- back. A stored low may be too low, because lows are rounded and joined. But at that time, the level was at least the part of the
+  -- request's hits that had not drained, so `math.max` takes that part if it is larger.
   refund = function(rule, key, value, cost, charged_us)
     local level, empty_us, lows = read_bucket(rule, value)
     if charged_us < empty_us then return 0 end

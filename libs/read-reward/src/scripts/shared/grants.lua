@@ -19,8 +19,8 @@ local function expiry_after(rule, expires)
   return rule.total_ms > 0 and string.format('%.0f', now_ms + rule.total_ms) or expires
 end
 
--- Makes the head of a user's state, which describes the period. `refunds` is the number of refunded grants of the period, so seq - refunds
--- items count.
+-- Makes the head of a user's state: the field with an empty name, which describes the period. `refunds` is the number of refunded grants
+-- of the period, so seq - refunds items count.
 local function format_head(each, from, to, expires, sum, seq, refunds)
   local extra = sum - each * (seq - refunds)
   return table.concat({ from, to, expires, each, format_integer(extra), format_integer(seq), format_integer(refunds) }, ':')

@@ -1,5 +1,5 @@
--- Codes of the status in replies. The argument `rule` is parsed below, once for each text, because calls that are sent together mostly have
--- the same.
+-- Codes of the status in replies. `rules` has each parsed argument `rule` by its text, because the calls of one EVALSHA mostly have the
+-- same text.
 local REWARDED, DUPLICATE, CAPPED, OUTSIDE = 1, 2, 3, 0
 local rules = {}
 local function parse_rule(text)
@@ -15,7 +15,7 @@ local function parse_rule(text)
   return rule
 end
 
--- Integers as text. Calls that are sent together write the same small integers, so each is formatted once.
+-- Integers as text. The calls of one EVALSHA write the same small integers, so each integer is formatted once.
 local texts = {}
 local function format_integer(n)
   local text = texts[n]
@@ -27,16 +27,16 @@ local function format_integer(n)
   return text
 end
 
--- Returns the user's period, from the head of the state: true if it begins now; its start, its end and the expiry of the state as text; its
--- points, the number of its last grant, and its number of refunded grants. The head does not have all points, but only those that exceed
--- the usual points of the items, so that mostly only the number of grants changes.
+-- Returns the user's period, from the head of the state: true if the period begins now; its start, its end and the expiry of the state as
+-- text; its points, the number of its last grant, and the number of its refunded grants. Of the points, the head has only the difference
+-- from the usual points of its items (`extra`). So a grant mostly changes only one number in the head.
 local function find_period(rule, head, now)
   local from, to, expires, each, extra, seq, refunds =
     string.match(head or '', '^(%d+):(%d+):(%d+):(%d+):(-?%d+):(%d+):(%d+)$')
   local last, after = tonumber(to) or 0, rule.b3
   if now < last then return false, from, to, expires, extra + each * (seq - refunds), tonumber(seq), tonumber(refunds) end
-  -- For the period `total`, a user has one period, which begins with the first grant. After the state has expired, the start differs, so
-  -- that no grant gets the id of an earlier one.
+  -- With `total`, a user has one period, which begins with the first grant. If the state expires and another period begins, its start
+  -- differs, so no grant gets the id of an earlier one.
   if rule.total_ms > 0 then return true, format_integer(now), rule.to, rule.after, 0, 0, 0 end
   from, to = rule.b1, rule.b2
   if now < rule.b1 then
@@ -44,8 +44,8 @@ local function find_period(rule, head, now)
   elseif now >= rule.b2 then
     from, to, after = rule.b2, rule.b3, rule.b4
   end
-  -- The user's time zone has changed, so this period would be too short. It begins where the last one ended, and ends with the next whole
-  -- period.
+  -- The last period ended after this one had begun, because the user's time zone or the rule's calendar has changed. The rest of this
+  -- period would be too short, so the user's period also contains the next whole one.
   if last > from then from, to, after = last, after, 2 * after - to end
   return true, format_integer(from), format_integer(to), format_integer(after), 0, 0, 0
 end
@@ -61,8 +61,8 @@ local function keep_ttl(key, until_ms)
   if redis.call('PEXPIRETIME', key) == -1 then redis.call('PEXPIREAT', key, until_ms) end
 end
 
--- True once the permissions for all writes were checked. Redis does not roll back, so this happens before the first write, once for calls
--- that are sent together.
+-- True after the permissions for all writes were checked. Redis does not undo earlier writes if it refuses a later one, so the check comes
+-- before the first write. All calls of one EVALSHA share the check.
 local permitted = false
 local DENIED = 'NOTALLOWED the Redis user needs all permissions for the keys of read-reward: HSET, HDEL, SADD, SREM, '
   .. 'SET, UNLINK, XADD or PEXPIREAT; nothing was granted or refunded'

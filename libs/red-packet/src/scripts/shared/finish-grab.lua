@@ -1,7 +1,8 @@
 -- @include now-text
 -- @include granting
--- Runs after all grabs that were sent together, once for each bucket. Removes the granted packets from the pool, and stores the granted
--- cents and the largest packet. No command here can fail, because key types and permissions were checked before the first write.
+-- Runs after all grabs that were sent together, for the keys of each grab; only the first run for a bucket writes. Removes the granted
+-- packets from the pool, and stores the granted cents and the largest packet. No command here can fail, because key types and permissions
+-- were checked before the first write.
 local gate = gates[KEYS[1]]
 if gate and gate.taken > 0 then
   redis.call('LPOP', KEYS[2], gate.taken)

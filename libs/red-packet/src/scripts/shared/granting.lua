@@ -1,5 +1,6 @@
 -- @include clock
--- Buckets that grabs in this EVALSHA have read, by the key of their meta hash. Each is read once, because no other command runs in between.
+-- Buckets (shards of activities) that grabs in this EVALSHA have read, by the key of their meta hash. Each bucket is read only once: no
+-- other client can change it during the EVALSHA.
 local gates = {}
 
 local function sum_error()
@@ -38,7 +39,7 @@ local function read_gate(fields, granted)
   return gate
 end
 
--- Returns the state of a bucket that is not open, as grab returns it.
+-- Returns the state of a bucket that is not open, in the form in which the script grab returns it.
 local function describe_state(gate)
   if gate.state ~= 'preheated' then return gate.state or 'unknown' end
   return 'preheated:' .. string.format('%.0f', gate.starts - now_ms)

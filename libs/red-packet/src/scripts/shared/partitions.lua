@@ -1,6 +1,6 @@
 -- @include activity-list
--- Returns the number of partitions that all processes must use: the stored one in KEYS[3]; `wanted` if none is stored or there are no
--- activities.
+-- Returns the number of partitions (hash tags over which activities are sharded) that all processes must use. KEYS[3] has this number. If
+-- KEYS[3] is missing, or there are no activities, stores and returns `wanted`.
 local function fix_partitions(wanted)
   prune_list()
   local stored = redis.call('GET', KEYS[3])

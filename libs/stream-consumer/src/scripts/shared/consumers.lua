@@ -1,8 +1,8 @@
--- Redis consumer that holds the entries which wait for a process: for a retry, because their process died, or because their turn has come.
+-- Redis consumer for entries that no process holds now: they wait for a retry, their process died, or, with `ordered`, their turn has come.
 local WAITING = 'waiting'
 
--- Prefix of a Redis consumer that holds the entries which wait for an earlier one of their key (parked entries). The key follows. Processes
--- hold entries under names without spaces, so the names differ.
+-- First part of the name of a Redis consumer that holds parked entries: those that wait for an earlier entry of their key. The key follows.
+-- Processes hold entries under names without spaces, so no process has such a name.
 local PARKED = 'parked '
 
 -- Maximum number of deleted entries that are skipped in the search for the next entry of a key. The script repair removes the others.

@@ -7,7 +7,8 @@ local function find_needed(entries, groups)
   for _, group in ipairs(groups) do
     local rows = redis.call('XPENDING', KEYS[1], group.name, ids[1], ids[#ids], #ids + 1)
     for _, row in ipairs(rows) do needed[row[1]] = true end
-    -- The list also contains entries that were deleted from the stream. If it was cut off, each entry is checked on its own.
+    -- The list of pending entries also has entries that were deleted from the stream. So the reply may be cut off before the last id. Then
+    -- each entry is checked on its own.
     for i = 1, #rows > #ids and #ids or 0 do
       if #redis.call('XPENDING', KEYS[1], group.name, ids[i], ids[i], 1) > 0 then needed[ids[i]] = true end
     end

@@ -1,8 +1,8 @@
 -- @include ids
 -- Returns the groups that must finish an entry before it may be deleted, except the group `own`: for each its name, the id that it has read
--- last, and the key of its unfinished entries. `groups`: reply of XINFO GROUPS. `needs`: names of the stream's groups, separated by spaces.
--- KEYS[first] and the following are the keys of their unfinished entries, in this order. Returns nil if no entry may be deleted, because
--- one of the groups does not exist on this partition, or `needs` is '*'.
+-- last, and the key of its unfinished entries. Returns nil if no entry may be deleted, because one of the groups in `needs` does not exist
+-- on this partition, or `needs` is '*'. `groups`: reply of XINFO GROUPS. `needs`: names of the stream's groups, separated by spaces.
+-- `first`: index in KEYS of the first group's key of unfinished entries. The keys of the other groups follow, in the order of `needs`.
 local function find_settlers(groups, own, needs, first)
   if needs == '*' then return nil end
   local others, there, keys = {}, {}, {}
@@ -23,8 +23,8 @@ local function find_settlers(groups, own, needs, first)
   return others
 end
 
--- Returns true if one of these groups has not finished an entry. An entry that another client has removed from the list of pending entries
--- still counts as unfinished.
+-- Returns true if one of the groups `others` has not finished an entry. An entry that another client has removed from the list of pending
+-- entries still counts as unfinished.
 local function is_needed(id, others)
   for _, other in ipairs(others) do
     if comes_after(id, other.read) or #redis.call('XPENDING', KEYS[1], other.name, id, id, 1) > 0 then return true end
