@@ -67,8 +67,8 @@ export interface DelayedTaskEvents {
   readonly queueRepaired: {
     readonly namespace: string;
     /**
-     * Number of repairs. A repaired task had its data in Redis, but was in none of the sorted sets of waiting, running and dead-lettered tasks. A
-     * repaired group had lost its next task, so none of its tasks could start.
+     * Number of repairs. A repaired task had its data in Redis, but was in none of the sorted sets of waiting, running and dead-lettered
+     * tasks. A repaired group had lost its next task, so none of its tasks could start.
      */
     readonly restored: number;
     /** Number of tasks of which Redis had only the data of their attempts. This data was deleted. */
