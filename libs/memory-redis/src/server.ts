@@ -56,6 +56,7 @@ export class Server {
 
   /** Runs a command. @param words name and arguments; each character stands for one byte */
   execute(session: Session, words: readonly string[]): Reply {
+    let run: (() => Reply) | undefined;
     try {
       const found = findCommand(words);
       if (session.protocol === 2 && session.isSubscribed && !WHILE_SUBSCRIBED.has(found.name)) {
@@ -67,10 +68,12 @@ export class Server {
         session.queue.push([...words]);
         return QUEUED;
       }
-      return found.command.run(this.contextOf(session), found.args);
+      run = () => found.command.run(this.contextOf(session), found.args);
+      return run();
     } catch (error) {
       if (!(error instanceof RedisError)) throw error;
-      if (session.queue !== undefined) session.queueIsWrong = true;
+      // A refused MULTI or WATCH does not spoil the transaction, unlike a command that cannot be queued.
+      if (run === undefined && session.queue !== undefined) session.queueIsWrong = true;
       return error;
     }
   }

@@ -86,6 +86,15 @@ it.each([
     'XADD log 1-1 f v',
     'OBJECT ENCODING log',
   ],
+  ['SADD lone m', 'SRANDMEMBER lone -3', 'SRANDMEMBER none -3', 'SRANDMEMBER lone 2', 'SRANDMEMBER lone x'],
+  [
+    'SET type v',
+    'SCAN 0 MATCH type COUNT 1000',
+    'SCAN 0 COUNT 1000 TYPE string MATCH type',
+    'SCAN 0 TYPE set MATCH type',
+  ],
+  ['MULTI', 'MULTI', 'WATCH text', 'SET text 1', 'EXEC', 'MULTI', 'NOSUCH', 'EXEC'],
+  ['WATCH text', 'SET text 2', 'MULTI', 'NOSUCH', 'RESET', 'MULTI', 'GET text', 'EXEC'],
   [`SET text ${'x'.repeat(44)}`, 'OBJECT ENCODING text', `SET text ${'x'.repeat(45)}`, 'OBJECT ENCODING text'],
   [
     'SET text 42',
@@ -108,10 +117,11 @@ it.each([
 it.each([
   ['HRANDFIELD', ['HSET'], '1'],
   ['ZRANDMEMBER', ['ZADD'], '1'],
+  ['SRANDMEMBER', ['SADD'], ''],
 ])('%s chooses different items, or items again and again', (command, [add = ''], one) => {
   const redis = new MemoryRedis();
   for (let index = 0; index < 20; index++)
-    redis.run(add, add === 'HSET' ? ['key', `m${index}`, one] : ['key', one, `m${index}`]);
+    redis.run(add, add === 'HSET' ? ['key', `m${index}`, one] : ['key', one, `m${index}`].filter(Boolean));
   const different = redis.run(command, ['key', 15]) as string[];
   expect(new Set(different).size).toBe(15);
   const repeated = redis.run(command, ['key', -200]) as string[];

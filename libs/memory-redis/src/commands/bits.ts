@@ -6,7 +6,7 @@ const OFFSET_ERROR = 'ERR bit offset is not an integer or out of range';
 const MOST_BITS = 8 * 512 * 1024 * 1024;
 
 function bitAt(text: string, index: number): number {
-  return (text.charCodeAt(index >> 3) >> (7 - (index & 7))) & 1;
+  return (text.charCodeAt(Math.floor(index / 8)) >> (7 - (index & 7))) & 1;
 }
 
 /**
@@ -95,9 +95,10 @@ export const bitCommands: CommandTable = {
     const index = positive(offset, OFFSET_ERROR);
     if (index >= MOST_BITS) refuse(OFFSET_ERROR);
     if (bit !== '0' && bit !== '1') refuse('ERR bit is not an integer or out of range');
-    const bytes = Buffer.from((db.readString(key) ?? '').padEnd((index >> 3) + 1, '\0'), 'latin1');
-    const [byte, mask] = [bytes[index >> 3] ?? 0, 0x80 >> (index & 7)];
-    bytes[index >> 3] = bit === '1' ? byte | mask : byte & ~mask;
+    const place = Math.floor(index / 8);
+    const bytes = Buffer.from((db.readString(key) ?? '').padEnd(place + 1, '\0'), 'latin1');
+    const [byte, mask] = [bytes[place] ?? 0, 0x80 >> (index & 7)];
+    bytes[place] = bit === '1' ? byte | mask : byte & ~mask;
     db.replace(key, bytes.toString('latin1'));
     return (byte & mask) === 0 ? 0 : 1;
   }),

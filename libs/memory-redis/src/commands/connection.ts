@@ -1,6 +1,7 @@
 import { integer } from '../numbers';
 import { OK, Pairs, Push, refuse, Status, type Reply } from '../reply';
 import { at, isWord, notInScripts, reads, wrongNumber, type CommandTable, type Context } from './command';
+import { end } from './transactions';
 
 export const VERSION = '7.0.15';
 
@@ -114,9 +115,10 @@ export const connectionCommands: CommandTable = {
   ),
   readonly: reads(1, () => refuse('ERR This instance has cluster support disabled')),
   reset: notInScripts(
-    reads(1, ({ server, session }) => {
+    reads(1, (context) => {
+      const { server, session } = context;
       server.channels.forget(session);
-      session.queue = undefined;
+      end(context);
       session.protocol = 2;
       session.name = '';
       return new Status('RESET');

@@ -77,7 +77,9 @@ export const keyCommands: CommandTable = {
   }),
   scan: reads(-2, ({ db }, args) => {
     const { type } = scanOptions(args, true);
-    const options = args.filter((_, index) => !isWord(args[index], 'TYPE') && !isWord(args[index - 1], 'TYPE'));
+    // The options are pairs after the cursor. A pattern may be the word "type", too.
+    const isType = (index: number): boolean => index % 2 === 1 && isWord(args[index], 'TYPE');
+    const options = args.filter((_, index) => !isType(index) && !isType(index - 1));
     const { cursor, page, matches } = scan(db.keys(), (key) => key, options, false);
     const isOfType = (key: string): boolean => {
       const value = db.get(key);

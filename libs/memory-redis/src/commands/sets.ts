@@ -1,4 +1,4 @@
-import { parseInteger, positive } from '../numbers';
+import { integer, parseInteger, positive } from '../numbers';
 import { Members, refuse, SYNTAX_ERROR, type Reply } from '../reply';
 import { readCursor, scan } from '../scan';
 import { SetValue } from '../values';
@@ -25,10 +25,13 @@ function sorted(members: ReadonlySet<string>): string[] {
 }
 
 function random({ db }: Context, key: string, text: string | undefined, removes: boolean): Reply {
-  const count = text === undefined ? 1 : positive(text);
+  const wanted = text === undefined ? 1 : removes ? positive(text) : integer(text);
   const members = sorted(db.read(key, SetValue)?.members ?? new Set());
+  // A negative number asks SRANDMEMBER for so many members, of which several may be the same.
+  if (wanted < 0 && members.length === 0) return [];
+  if (wanted < 0) return Array.from({ length: -wanted }, () => members[db.random.below(members.length)] as string);
   const taken: string[] = [];
-  while (taken.length < count && members.length > 0) {
+  while (taken.length < wanted && members.length > 0) {
     taken.push(...members.splice(db.random.below(members.length), 1));
   }
   if (removes && taken.length > 0) {

@@ -2,7 +2,8 @@ import { NULL_ARRAY, OK, refuse, type Reply } from '../reply';
 import { Watch } from '../watches';
 import { notInScripts, reads, type CommandTable, type Context } from './command';
 
-function end(context: Context): void {
+/** Ends the transaction of a connection, and what it watches. */
+export function end(context: Context): void {
   const { session } = context;
   session.queue = undefined;
   session.queueIsWrong = false;
