@@ -29,6 +29,17 @@ async function migrated(words: string, text: string): Promise<{ after: string; n
   return { after, notes: complained };
 }
 
+it.each([
+  ['throttler', '@nestjs/throttler'],
+  ['redlock', 'redlock'],
+  ['schedule', '@nestjs/schedule'],
+])('%s names a file that imports the whole module', async (words, module) => {
+  const text = `import * as all from '${module}';\nexport const names = Object.keys(all);\n`;
+  const { after, notes } = await migrated(words, text);
+  expect(after).toBe(text);
+  expect(notes).toContain(`Import names from ${module} instead of the whole module, then run luanest migrate again`);
+});
+
 describe('the difference', () => {
   it('is what git apply takes, for any two texts', () => {
     const line = fc.constantFrom('a', 'b', 'c', '', '{', '}');

@@ -33,11 +33,15 @@ export interface WorkSample {
   readonly problem?: string;
 }
 
-/** Reads the numbers of the queues and streams. The first 200 partitions are read. */
+/** Reads the numbers of the queues and streams. At most 200 partitions are read: queues and streams with more partitions than are left are not. */
 export async function takeWork({ queues, streams }: Found): Promise<WorkSample> {
   const nowMs = time.nowMs();
   let left = MOST_PARTITIONS;
-  const isRead = ([, partitions]: readonly [string, readonly Partition[]]): boolean => (left -= partitions.length) >= 0;
+  const isRead = ([, { length }]: readonly [string, readonly Partition[]]): boolean => {
+    if (length > left) return false;
+    left -= length;
+    return true;
+  };
   const [readQueues, readStreams] = [[...queues].filter(isRead), [...streams].filter(isRead)];
   const found = await Promise.all([
     ...readQueues.map(async ([name, partitions]) => {
@@ -84,9 +88,13 @@ async function countGroups(name: string, partitions: readonly Partition[], nowMs
         node.call('XINFO', 'STREAM', `${start}stream`).catch(() => []),
         node.call('XINFO', 'GROUPS', `${start}stream`).catch(() => []),
       ]);
-      const added = Number(fieldsOf(info).get('entries-added') ?? 0);
+      const stream = fieldsOf(info);
+      const [length, added] = ['length', 'entries-added'].map((name) => Number(stream.get(name) ?? 0)) as [
+        number,
+        number,
+      ];
       const found = (rows as unknown[]).map(fieldsOf);
-      const counts = await Promise.all(found.map((row) => countMessages(partition, row, added, nowMs)));
+      const counts = await Promise.all(found.map((row) => countMessages(partition, row, { length, added }, nowMs)));
       found.forEach((row, i) => {
         const group = String(row.get('name'));
         groups.set(group, [...(groups.get(group) ?? []), counts[i] as WorkCounts]);
@@ -100,12 +108,12 @@ async function countGroups(name: string, partitions: readonly Partition[], nowMs
  * Counts the messages of a group in a partition, as the script `stats` of stream-consumer does.
  *
  * @param row what XINFO GROUPS reports of the group
- * @param added number of messages that were ever added to the partition
+ * @param stream number of messages that the partition has, and that were ever added to it
  */
 async function countMessages(
   { node, start }: Partition,
   row: ReadonlyMap<string, unknown>,
-  added: number,
+  { length, added }: { readonly length: number; readonly added: number },
   nowMs: number,
 ): Promise<WorkCounts> {
   const [key, group] = [`${start}stream`, String(row.get('name'))];
@@ -122,7 +130,7 @@ async function countMessages(
   const [held, oldestHeld] = pending as [number, string | null];
   // Redis reports no lag if an unread message was deleted. Its lag also counts trimmed messages, so it is ignored if no message is unread.
   const lag = row.get('lag') as number | null | undefined;
-  const waiting = next === undefined ? 0 : Number(lag ?? (await unread(MOST_COUNTED)).length);
+  const waiting = next === undefined ? 0 : Math.min(length, Number(lag ?? (await unread(MOST_COUNTED)).length));
   const ids = [oldestHeld, next].filter((id) => typeof id === 'string');
   return {
     waiting,

@@ -26,6 +26,11 @@ export class Project {
 
   /** Returns the files that import at least one name from a module. */
   importing(module: string): EditedFile[] {
+    for (const file of this.files.filter(({ text }) => text.includes(module))) {
+      const whole = file.imports.wholesale(module);
+      const text = `Import names from ${module} instead of the whole module, then run luanest migrate again`;
+      if (whole) file.note(whole, 'must', text);
+    }
     return this.files.filter((file) => file.text.includes(module) && file.imports.from(module).length > 0);
   }
 
