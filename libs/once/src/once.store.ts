@@ -14,7 +14,6 @@ import {
   type StoredPeek,
 } from './once.scripts';
 import type { ResolvedTerms } from './once.terms';
-export { fenceOf, type StoredReply } from './once.scripts';
 import type { ConfirmResult, Delivery, ReleaseResult, RenewResult } from './once.types';
 
 /** Number of replicas to wait for after a write, and the longest wait. 0 replicas: no wait. */

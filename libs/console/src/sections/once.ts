@@ -1,6 +1,7 @@
 import type { OnceService } from 'luanest/once';
 import { CONSOLE } from '../../../internal/src';
 import type { Action, Address, Match, Row, SectionFactory, Sentence } from '../console.types';
+import { parseFilter } from './filters';
 import { globOf, MOST_OF_SEARCH, scanPage, scanSentences, taggedKeys } from './scan';
 import { say } from './sentences';
 import { nothing, one, oneOf, pageOf, refused, unknownAddress } from './support';
@@ -17,6 +18,11 @@ const KINDS: Readonly<Record<string, Kind>> = {
   firsts: 'first',
 };
 const STATES = ['in-progress', 'done', 'lease-ended', 'abandoned', 'released'];
+
+function filtersOf(list: string): readonly string[] {
+  return list === 'firsts' ? ['id:'] : [...STATES, 'id:'];
+}
+
 const ROWS = table('id:link of state delivery leaseEndsAtMs:instant expiresAtMs:instant resultBytes:bytes');
 const ACTIONS: readonly Action[] = [
   { name: 'release', danger: true, on: 'one' },
@@ -40,7 +46,7 @@ export const onceSection: SectionFactory = (app, context) => {
 
   return {
     name: 'once',
-    lists: Object.keys(KINDS).map((name) => ({ name, filters: name === 'firsts' ? ['id:'] : [...STATES, 'id:'] })),
+    lists: Object.keys(KINDS).map((name) => ({ name, filters: filtersOf(name) })),
     actions: ACTIONS,
 
     summary: () =>
@@ -53,8 +59,7 @@ export const onceSection: SectionFactory = (app, context) => {
       const [, list = ''] = address;
       const kind = KINDS[list];
       if (kind === undefined || address.length !== 2) return unknownAddress(address);
-      const text = filter?.startsWith('id:') ? filter.slice(3).trim() : '';
-      const state = text === '' ? (filter ?? '') : '';
+      const { id: text = '', state = '' } = parseFilter(filter, filtersOf(list));
       const page = pageOf({ limit, cursor });
       const { items: rows, nextCursor } = await scanned(kind, text, page, (id, look) =>
         state === '' || stateOf(look) === state ? rowOf(list, id, look) : undefined,
