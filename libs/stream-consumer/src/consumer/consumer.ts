@@ -65,7 +65,7 @@ export class Consumer implements StreamConsumerHandle {
       renewalFailed: (_session, error) => this.calls.reportError('renew', error),
     });
     this.runner = new HandlerRunner(options, module, invoke, log, () => this.changed(), registry);
-    this.maintenance = new Maintenance(registry, source, this, module);
+    this.maintenance = new Maintenance(registry, source, this, module, this.calls.reportError);
   }
 
   get stream(): string {

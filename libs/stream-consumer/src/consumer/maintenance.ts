@@ -1,11 +1,13 @@
 import { Logger } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { Bell, type IdleCheck, idleChecksOf, time, type Timer } from '../../../internal/src';
+import type { Calls } from '../../../worker/src';
 import { events } from '../stream-consumer.events';
 import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types';
 import type { Stream } from '../streams/stream-catalog';
 import type { Reader } from './reader';
+import type { Step } from './session';
 
 interface MaintainedConsumer extends StreamConsumerHandle {
   readonly options: ResolvedConsumerOptions;
@@ -44,10 +46,9 @@ export class Maintenance {
     private readonly source: Stream,
     private readonly consumer: MaintainedConsumer,
     private readonly options: ResolvedStreamConsumerModuleOptions,
+    private readonly reportError: Calls<Step>['reportError'],
   ) {
-    const { stream, group } = consumer;
-    const failed = (error: unknown): void =>
-      events.callFailed.publish(() => ({ stream, group, during: 'subscribe', error }));
+    const failed = (error: unknown): void => reportError('subscribe', error);
     this.bell = new Bell(registry, source.channel, () => this.streamChanged(), failed);
     this.idle = {
       get commands() {
@@ -97,9 +98,7 @@ export class Maintenance {
 
   /** Reports a failed check, unless the consumer was stopped. A check that is in flight may then fail, which is harmless. */
   private failed(error: unknown): void {
-    if (this.stopped) return;
-    const { stream, group } = this.consumer;
-    events.callFailed.publish(() => ({ stream, group, during: 'watch', error }));
+    if (!this.stopped) this.reportError('watch', error);
   }
 
   private check(): Promise<void> {
