@@ -13,7 +13,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   renew: 'to renew leases',
   sweep: 'to look for lost work',
   watch: 'to check the consumer group',
-  subscribe: 'to be told of new work',
+  subscribe: 'to wait for new work',
   pause: 'to read if the queue is paused',
 };
 
