@@ -205,7 +205,7 @@ export class RateLimitService {
 
 const input = new Checks('RateLimitService', (message) => new InvalidInputError(message));
 
-/** Returns true if the checks come from RateLimitGuard, so that they are valid. */
+/** Returns true if RateLimitGuard has made the checks. It has validated them, so they are not validated again. */
 function isChecked(checks: readonly unknown[]): checks is readonly Check[] {
   return checks[0] instanceof Check;
 }

@@ -88,7 +88,7 @@ describe("a rule of the module that counts outcomes, on a handler without an HTT
   const text = (rule: string, count: string): string =>
     refused(
       'RateLimitModule',
-      `Rule "${rule}" has count: "${count}", but Jobs.one is not an HTTP route, so no status shows if the handler succeeded. Set ` +
+      `Rule "${rule}" has count: "${count}", but Jobs.one is not an HTTP route, so it has no status that says whether the handler succeeded. Set ` +
         'interceptor: true in RateLimitModule.forRoot().',
     );
 

@@ -16,7 +16,7 @@ export interface RedPacketModuleOptions {
   readonly adminGuard?: CanActivate | Type<CanActivate>;
   /**
    * How long Redis keeps an activity after its end, ms; integer from 60,000 to 10 years. For an activity without `endsAtMs`, the time
-   * counts from the start of grabs. While an activity owes a payout or a refund, Redis keeps it longer. Default 7 days.
+   * counts from `startsAtMs`, when grabs open. While an activity owes a payout or a refund, Redis keeps it longer. Default 7 days.
    */
   readonly retentionMs?: number;
   /**

@@ -194,8 +194,8 @@ export interface CloseResult {
 /** A payout that your ledger refused, because it had already paid this packet or this user. */
 export interface PayoutConflict {
   /**
-   * `activityKey` of the payout. If Redis no longer has that activity, `conflict` voids no grant, and does not grab for the user.
-   * Default: the key of the activity that has the id now. Set it if your app uses ids again.
+   * `activityKey` of the payout. Set it if your app uses ids again: if Redis no longer has the activity of the payout, `conflict` then
+   * leaves a newer activity with the same id alone. Default: the key of the activity that has the id now.
    */
   readonly activityKey?: string;
   readonly userId: string;

@@ -19,8 +19,8 @@ export interface JobLook {
   /** Option `node` of the process that runs or ran the job last; '' if Redis knows no run. */
   readonly node: string;
   /**
-   * Kind of the last run. `tick`: a scheduled run. `catch-up`: the repetition of a lost run. `free`: a run by hand, or of a handler. '':
-   * Redis knows no run.
+   * Kind of the last run. `tick`: a scheduled run. `catch-up`: the repetition of a lost run. `free`: a run without a
+   * scheduled time: by hand, or a call of a method that is not a cron job. '': Redis knows no run.
    */
   readonly mode: 'tick' | 'catch-up' | 'free' | '';
   readonly fence: number;

@@ -179,7 +179,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
    * Pays the winners of a red packet. Waits until the app has made one attempt for each payout that is due and not paid yet.
    *
    * @returns one outcome for each attempt
-   * @throws SetupError if the app does not run payouts, or if such payouts are left after 5 s of real time
+   * @throws SetupError if the app does not run payouts, or if some of these payouts have had no attempt after 5 s of real time
    */
   payOut(activityId: string): Promise<PayoutOutcome[]> {
     return this.drivers.payOut(activityId);

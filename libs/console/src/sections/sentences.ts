@@ -62,7 +62,7 @@ const WARNINGS = {
   'lock-release-unknown':
     'The call was sent twice, because its first reply was lost. Most probably the first one released the lock.',
   'lock-release-what-for':
-    '{node} goes on as if it had the lock until its next renewal. Release the lock only if {node} no longer works under it.',
+    'After the release, {node} still believes that it has the lock, until its next renewal. Release the lock only if {node} has stopped the work.',
   'lock-waited-for': '{node} holds the lock {name}. Processes that wait for it: {waiters}.',
   'message-group-paused': 'The group {group} is not done with the message, because the group is paused.',
   'message-lease-ended':
@@ -77,7 +77,7 @@ const WARNINGS = {
   'outbox-late':
     'Rows of the outbox that wait, the oldest for too long: {waiting}. Check that a process with the outbox runs, and that Redis accepts its calls.',
   'queue-behind':
-    'The queue {queue} is late. Tasks that are due: {overdue}, and that run: {running}. Add processes, or raise concurrency.',
+    'The queue {queue} is late. Tasks that are due and do not run yet: {overdue}. Running tasks: {running}. Add processes, or raise concurrency.',
   'queue-has-dead':
     'Tasks of the queue {queue} that failed in all attempts (dead letters): {dead}. Correct the cause, then replay or drop them.',
   'queue-item-changed': '{id} has changed since you saw it, so nothing was done. Look again.',

@@ -74,8 +74,8 @@ export class BootChecks {
     const rule = this.plans.of(target, handler).rules.find((each) => each.count !== 'all' && this.rules.includes(each));
     if (rule === undefined) return;
     throw new Checks('RateLimitModule').error(
-      `Rule ${shown(rule.name)} has count: ${shown(rule.count)}, but ${target.name}.${handler.name} is not an HTTP route, so no ` +
-        'status shows if the handler succeeded. Set interceptor: true in RateLimitModule.forRoot().',
+      `Rule ${shown(rule.name)} has count: ${shown(rule.count)}, but ${target.name}.${handler.name} is not an HTTP route, so it ` +
+        'has no status that says whether the handler succeeded. Set interceptor: true in RateLimitModule.forRoot().',
     );
   }
 

@@ -86,7 +86,7 @@ export interface RateLimitRule extends PolicyOptions {
   readonly blockMs?: number;
   /**
    * Length of the longest block, ms; integer from `blockMs` to 400 days. Each further block of a subject lasts twice as long as
-   * the block before, up to `maxBlockMs`. If a subject was not blocked for `maxBlockMs`, its next block lasts `blockMs` again.
+   * the block before, up to `maxBlockMs`. After `maxBlockMs` without a block, the next block of a subject lasts `blockMs` again.
    * Default `blockMs`: all blocks have the same length.
    */
   readonly maxBlockMs?: number;

@@ -30,7 +30,7 @@ for n = 1, last do
     undecided = true
   elseif left_ms <= 0 or left_ms > window_ms or used <= 0 then
     if left_ms == 0 or used <= 0 then
-      -- The counter is not new, but has no usable TTL: its window ends in this ms, or another program has written a negative count.
+      -- The counter is not new, but its TTL is of no use: its window ends in this ms, or another program has written a negative count.
       redis.call('SET', KEYS[n], cost, 'PX', window_ms)
       used = cost + 0
     else

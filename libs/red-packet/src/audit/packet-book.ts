@@ -54,7 +54,7 @@ export class PacketBook {
     this.marks[id] = (this.marks[id] ?? 0) | IN_OUTBOX;
     const granted = this.states[id] === STATES.indexOf('granted') + 1 && this.users[id] === spread(row.userId);
     const state = STATES[(this.states[id] ?? 0) - 1];
-    // The payout of a voided grant stays open until its handler returns, so it is not a problem.
+    // A payout without a grant is a problem. But a grant that was voided or refunded has an open payout until the handler returns.
     if (!granted && state !== 'voided' && state !== 'refunded') {
       this.problems.add(
         `a payout would pay packet ${row.packetId} to ${JSON.stringify(row.userId)}, but this user was not granted it`,

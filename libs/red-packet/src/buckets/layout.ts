@@ -54,8 +54,8 @@ export class Layouts {
   /** Keys of the streams with open payouts, one for each partition. */
   readonly outboxes: readonly string[];
   /**
-   * Keys to which the check that replicas have a payout writes, one for each stream of open payouts. The check must write something,
-   * because WAIT covers only writes of its own connection.
+   * One key for each stream of open payouts. Before WAIT, the check whether replicas have a payout writes to this key, because WAIT covers
+   * only writes of its own connection.
    */
   readonly waited: readonly string[];
   private readonly tags: readonly TaggedKeys[];

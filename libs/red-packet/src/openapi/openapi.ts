@@ -36,7 +36,7 @@ const REASONS = {
   401: 'The request has no authenticated user',
   403: 'The caller is not an admin, or admin routes are closed',
   404: 'Not found',
-  409: 'The id is in conflict with another activity, or the creation could not be finished',
+  409: 'The id is used by an activity with other parameters, or the activity could not be created completely',
   503: 'Redis did not answer or refused the request, which may be repeated',
 } as const;
 

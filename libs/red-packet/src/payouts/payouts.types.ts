@@ -6,8 +6,8 @@ export interface Payout extends Grant {
   readonly activityId: string;
   /**
    * Key of this activity, `<activityId, percent-encoded>@<expiresAtMs>`. If your app uses the id again after this activity has expired, the
-   * new activity has another key. `RedPacketService.status` returns the same key. Book by this key, not by the id, unless you never use an
-   * id again.
+   * new activity has another key. `RedPacketService.status` returns the same key. In your ledger, record payouts
+   * under this key, not under the id, unless you never use an id again.
    */
   readonly activityKey: string;
   /**

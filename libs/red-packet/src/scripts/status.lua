@@ -1,6 +1,6 @@
 --[[
-status: read a bucket (shard of an activity) at one instant. If it is a draft, or is settled (its keys expire), set the TTL of those of
-KEYS[1] to KEYS[8] that lack it. The root of a draft gets no TTL.
+status: read a bucket (shard of an activity) at one instant. If it is a draft, or is settled (its keys expire), set the TTL of its
+eight keys where it is missing. The root of a draft gets no TTL.
 
 KEYS[1]  meta     hash      <prefix>:red-packet:{<partition>}:meta:<activity>
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<partition>}:pool:<activity>

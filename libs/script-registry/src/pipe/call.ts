@@ -133,7 +133,7 @@ function asBytes(reply: unknown): unknown {
   return Array.isArray(reply) ? reply.map(asBytes) : reply;
 }
 
-/** Longest delay of the timer for deadlines, ms. A timer that fires much later shows that this process was too busy. */
+/** The timer for deadlines is set at most this far ahead, ms. If it fires much later than it was set for, this process was too busy. */
 const STEP_MS = 10;
 
 /** This process counts as stalled if the timer fires later than expected by more than this, ms. Shorter delays are normal. */
@@ -160,7 +160,7 @@ export class Deadlines {
   private timer: NodeJS.Timeout | undefined;
   /** Time at which the timer should fire, by `performance.now()`, ms. */
   private ringsAt = Infinity;
-  /** Time of the next deadline, or an earlier time, by the clock of this class, ms. */
+  /** No deadline is earlier than this, by the clock of this class, ms. May be too early, because the end of a call does not change it. */
   private nextDue = Infinity;
   /** Total length of all stalls while a call waited for its reply, ms. */
   private stalledMs = 0;

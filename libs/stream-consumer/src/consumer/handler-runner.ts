@@ -272,8 +272,8 @@ export class HandlerRunner implements Work<Delivery> {
     );
     if (delivery[MOVED]) {
       this.log.dead({ named: delivery.label, attempt: last, attempts }, why, '');
-      // The handler has moved the message to dead letters of its own, and deleted the entry. If a failover brings the entry back, this
-      // retry makes the group deliver it again.
+      // The handler has moved the message to dead letters of its own and deleted the entry, so this retry usually finds nothing. But a
+      // failover may undo the move. Then the entry is in the stream again, and the retry makes the group deliver it.
       return void delivery.reader.settler.retry(delivery, 0, false, MOVED_ELSEWHERE);
     }
     void delivery.reader.settler.bury(delivery, problem).then((buried) => {

@@ -14,8 +14,8 @@ export class Wakeup {
   /** Time at which the reader asks Redis for messages again, by `time.monotonicMs()`; 0 means at once. */
   at = 0;
   /**
-   * True if the partition was in use since the last check: a publisher has woken the reader, Redis has returned messages, or a process has
-   * died. `Maintenance` sets it to false at each check.
+   * True if `Maintenance` must look at the partition: since its last check, a publisher has woken the reader, Redis has returned messages,
+   * or a process has died, which may have left messages. Each check sets it to false.
    */
   used = false;
   /**

@@ -97,7 +97,7 @@ export function clock({ clock: outcome }: ServerFacts): ServerFinding {
       check: 'clock',
       level: 'error',
       found: `TIME failed: ${outcome.error}.`,
-      why: 'The scripts of luanest read the clock of Redis with TIME, so they fail.',
+      why: 'The scripts of luanest read the clock of Redis with TIME. Without TIME they fail.',
       remedy: 'Give the Redis user the command: ACL SETUSER <user> +time.',
     };
   const { aheadMs, errorMs } = outcome.value;

@@ -165,7 +165,7 @@ export class RedlockCalls {
     const { ts } = this.project.syntax;
     const statement = ts.isAwaitExpression(call.parent) ? call.parent.parent : call.parent;
     if (!ts.isExpressionStatement(statement)) {
-      this.file.note(call, 'must', `LockService has no method ${method}(). Replace this call`);
+      this.file.note(call, 'must', `LockService has no method ${method}(), so rewrite this call by hand`);
       return;
     }
     this.file.removeLines(statement);
