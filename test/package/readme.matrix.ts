@@ -13,6 +13,7 @@ import { run } from './support/run';
 const GUIDE = 'docs/getting-started.md';
 const FRONT_INSTALL = 'npm install luanest ioredis';
 const FOUR_USES = 'docs/four-uses.md';
+const TESTING = 'docs/testing.md';
 const [ORDERS = ''] = blocksOf(FOUR_USES, 'sh');
 const [EMPTY_FOLDER = '', START = '', CATS = ''] = blocksOf(GUIDE, 'sh');
 const [TSCONFIG = ''] = blocksOf(GUIDE, 'json');
@@ -37,6 +38,19 @@ describe('the getting-started guide, followed from an empty folder', () => {
     expect(blocksOf('README.md', 'sh').map((block) => block.trim())).toContain(FRONT_INSTALL);
     expect(EMPTY_FOLDER).toContain(FRONT_INSTALL);
     await run('bash', ['-euc', installing(EMPTY_FOLDER)], { cwd });
+  });
+
+  it('runs the test for Jest of the testing guide', async () => {
+    writeFileSync(join(cwd, 'tsconfig.json'), TSCONFIG);
+    for (const [path, code] of snippetsOf(GUIDE)) writeFileSync(join(cwd, basename(path)), code);
+    for (const code of blocksOf(TESTING, 'js')) {
+      const name = /^\/\/ (cats\.test\.js|jest\.config\.cjs)\n/.exec(code)?.[1];
+      if (name !== undefined) writeFileSync(join(cwd, name), code);
+    }
+    const [install = '', jest = ''] = blocksOf(TESTING, 'sh');
+    await run('bash', ['-euc', installing(install)], { cwd });
+    const { stderr } = await run('bash', ['-euc', jest], { cwd, env: { ...process.env, NODE_OPTIONS: '' } });
+    expect(stderr).toContain('Tests:       1 passed, 1 total');
   });
 
   it.each([
