@@ -25,6 +25,11 @@ function installing(commands: string): string {
     .replaceAll(/(?<= )luanest(?= )/g, tarball());
 }
 
+/** The snippets of a page whose first line is the name of a file. */
+function namedSnippetsOf(page: string): [path: string, code: string][] {
+  return [...snippetsOf(page)].filter(([path]) => !basename(path).startsWith(`${basename(page)}.`));
+}
+
 describe('the getting-started guide, followed from an empty folder', () => {
   let cwd: string;
   let redis: RedisServer;
@@ -42,7 +47,7 @@ describe('the getting-started guide, followed from an empty folder', () => {
 
   it('runs the test for Jest of the testing guide', async () => {
     writeFileSync(join(cwd, 'tsconfig.json'), TSCONFIG);
-    for (const [path, code] of snippetsOf(GUIDE)) writeFileSync(join(cwd, basename(path)), code);
+    for (const [path, code] of namedSnippetsOf(GUIDE)) writeFileSync(join(cwd, basename(path)), code);
     for (const code of blocksOf(TESTING, 'js')) {
       const name = /^\/\/ (cats\.test\.js|jest\.config\.cjs)\n/.exec(code)?.[1];
       if (name !== undefined) writeFileSync(join(cwd, name), code);
@@ -58,8 +63,7 @@ describe('the getting-started guide, followed from an empty folder', () => {
     [FOUR_USES, ORDERS, /orderId.*orderId.*No orders.*429/s, 'Report by process'],
   ])('%s compiles and starts, answers its commands, and ends at Ctrl-C', async (page, shown, expected, last) => {
     writeFileSync(join(cwd, 'tsconfig.json'), TSCONFIG);
-    const named = [...snippetsOf(page)].filter(([path]) => !basename(path).startsWith(`${basename(page)}.`));
-    for (const [path, code] of named) {
+    for (const [path, code] of namedSnippetsOf(page)) {
       writeFileSync(join(cwd, basename(path)), code.replace('redis://127.0.0.1:6379', redis.url));
     }
     const [compile = '', start = ''] = START.trim().split(' && ');
