@@ -383,15 +383,20 @@ describe('faults between a registry and one server', () => {
       await Promise.all(Array.from({ length: 500 }, (_, i) => count(registry, `secret-${calls + i}`)));
       expect(largest()).toBeGreaterThan(64);
     });
-    await admin.script('FLUSH');
-    await count(registry, 'secret-heal');
+    // A load of this registry that was still on its way may heal the script before the call does.
+    let flushed = 0;
+    await eventually(async () => {
+      await admin.script('FLUSH');
+      await count(registry, `secret-heal-${++flushed}`);
+      expect(events['scriptsHealed']).toBeDefined();
+    });
     await expect(
       registry.run(shapes, { keys: { any: '{f}:secret' }, args: { shape: 'raise', text: '' } }),
     ).rejects.toThrow();
     for (const stop of listeners) stop();
     expect(groups()[0]).toMatchObject({ registry: 'test', script: 'test.count-once', calls: 1, inFlight: 1 });
     expect(largest()).toBeLessThanOrEqual(128);
-    expect(groups().reduce((sum, group) => sum + group.calls, 0)).toBe(calls + 2);
+    expect(groups().reduce((sum, group) => sum + group.calls, 0)).toBe(calls + flushed + 1);
     expect(events['scriptsHealed']).toMatchObject([{ script: 'test.count-once' }]);
     expect(events['callFailed']).toMatchObject([{ script: 'test.shapes', error: expect.any(ScriptFailedError) }]);
     expect(JSON.stringify(events)).not.toContain('secret');
