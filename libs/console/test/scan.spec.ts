@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
@@ -109,6 +110,7 @@ it('says which permission is missing, and which node did not reply', async () =>
     message: expect.stringContaining('Allow this command: ACL SETUSER <user> +scan.') as string,
   });
   limited.disconnect();
+  await once(limited, 'end');
   await expect(page()).rejects.toMatchObject({
     code: 'NOT_SENT',
     message: expect.stringMatching(/^SCAN on .*:\d+ failed: /) as string,
