@@ -113,7 +113,9 @@ describe.each(few(servers))('the end of an activity on %s', (_name, connect) => 
       },
       { timeoutMs: 60_000 },
     );
-    expect((await payAll(bench, id)).map(({ packetId, attempt }) => `${packetId}, attempt ${attempt}`)).toHaveLength(15);
+    expect((await payAll(bench, id)).map(({ packetId, attempt }) => `${packetId}, attempt ${attempt}`)).toHaveLength(
+      15,
+    );
     for (const slow of made.slice(0, -1)) await payAll(bench, slow);
     await eventually(async () => expect(await bench.packets.status(id)).toMatchObject({ settled: true }), {
       timeoutMs: 15_000,
