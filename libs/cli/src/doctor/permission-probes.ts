@@ -17,13 +17,20 @@ export interface Probe {
  * refused, -1 unknown to this server. The script declares a key, because some services refuse scripts without one.
  */
 export const LUA = `#!lua flags=no-writes
+local function ask(from, to)
+  local known, reply = pcall(redis.acl_check_cmd, unpack(ARGV, from, to))
+  if known then return reply and 1 or 0 end
+  local problem = type(reply) == 'table' and reply.err or tostring(reply)
+  -- Redis 8 compares the number of arguments with that of the command.
+  if to > from and string.find(problem, 'number of args', 1, true) then return ask(from, to - 1) end
+  return -1
+end
 local replies = {}
 local at = 1
 while at <= #ARGV do
-  local count = tonumber(ARGV[at])
-  local known, permitted = pcall(redis.acl_check_cmd, unpack(ARGV, at + 1, at + count))
-  replies[#replies + 1] = known and (permitted and 1 or 0) or -1
-  at = at + count + 1
+  local last = at + tonumber(ARGV[at])
+  replies[#replies + 1] = ask(at + 1, last)
+  at = last + 1
 end
 return replies
 `;
