@@ -94,8 +94,14 @@ export function connectClient(client: Parameters<typeof actual.connectClient>[0]
       // It is closed.
     }
   };
-  // Suites end only the client that they know.
+  // Suites end only the client that they know. Its end comes a moment after the call, in which the other client would still send.
   (client as Redis).once('end', destroy);
+  const known = client as Redis;
+  const disconnect = known.disconnect.bind(known);
+  known.disconnect = (reconnect) => {
+    if (!reconnect) destroy();
+    disconnect(reconnect);
+  };
   const close = connection.close.bind(connection);
   connection.close = () => {
     (client as Redis).off('end', destroy);

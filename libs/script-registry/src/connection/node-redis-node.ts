@@ -23,9 +23,9 @@ export interface NodeRedisClient {
   connect(): Promise<unknown>;
   sendCommand(args: readonly CommandArg[], options?: object): Promise<unknown>;
   sSubscribe(channel: string, listener: (text: string, channel: string) => void): Promise<unknown>;
-  sUnsubscribe(channel: string): Promise<unknown>;
+  sUnsubscribe(channel: string, listener: (text: string, channel: string) => void): Promise<unknown>;
   subscribe(channel: string, listener: (text: string, channel: string) => void): Promise<unknown>;
-  unsubscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string, listener: (text: string, channel: string) => void): Promise<unknown>;
   duplicate(overrides: object): NodeRedisClient;
   close(): Promise<unknown>;
   destroy(): void;
@@ -247,8 +247,10 @@ export async function openSubscriber(
       }
     },
     async unsubscribe(channel) {
-      if (isKeyEvents(channel)) await own.unsubscribe(await nameOf(channel));
-      else await own.sUnsubscribe(channel);
+      // With its listener. Without one, node-redis takes a channel for subscribed until the reply comes. A `subscribe` before that would send
+      // nothing, and the reply would then end it.
+      if (isKeyEvents(channel)) await own.unsubscribe(await nameOf(channel), keyListener);
+      else await own.sUnsubscribe(channel, listener);
     },
     ping: () => own.sendCommand(['PING'], COMMAND_OPTIONS),
     close: () => destroy(own),

@@ -103,7 +103,8 @@ export interface ChannelEvents {
 /** Separate connection to one node, for Pub/Sub: sharded channels, and keyspace notifications. */
 export interface ChannelSubscriber {
   /**
-   * Subscribes to a channel. Resolves when the node has confirmed this.
+   * Subscribes to a channel. Resolves when the node has confirmed this. May be called while an `unsubscribe` of the same channel is in
+   * flight.
    *
    * @param channel name of a sharded channel, or the name that `keyEventsOf` returns for keyspace notifications
    */

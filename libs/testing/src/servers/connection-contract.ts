@@ -279,6 +279,20 @@ export const connectionContract: readonly ConnectionCheck[] = [
     await eventually(() => assert.equal(seen.filter((what) => what === 'ended').length, 1));
     subscriber.close();
   }),
+  onServer('a channel may be subscribed to again before its last subscription has ended', async (connection, node) => {
+    const seen: string[] = [];
+    const message = (channel: string, text: string): void => void seen.push(`${channel} ${text}`);
+    const subscriber = await connection.subscriber(node, { message, lost: () => undefined, ended: () => undefined });
+    await subscriber.subscribe('kept');
+    await subscriber.subscribe('again');
+    for (let turn = 1; turn <= 3; turn++) {
+      await Promise.all([subscriber.unsubscribe('again'), subscriber.subscribe('again')]);
+      await node.send('SPUBLISH', ['again', String(turn)]);
+      await eventually(() => assert.equal(seen.at(-1), `again ${turn}`));
+    }
+    assert.equal(seen.length, 3);
+    subscriber.close();
+  }),
   onCluster('each slot has its master', async (connection, cluster) => {
     const masters = await cluster.masters();
     await eventually(() => assert.equal(connection.nodes().filter(({ ready }) => ready).length, masters.length));
