@@ -438,7 +438,7 @@ it('a round whose lock breaks off settles what it sent, and the relay goes on', 
   outbox.onApplicationBootstrap();
   await eventually(() => expect(published).toHaveLength(1), PATIENT);
   // Nothing runs on this connection, so pg reports the end to the listeners of the client.
-  await query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'`, []);
+  await query(`SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'`, []);
   release();
   await eventually(() => expect(failures.events).toMatchObject([{ during: 'round' }]), PATIENT);
   failures.stop();
@@ -483,7 +483,7 @@ it('a relay that lost its lock takes no mark away from a relay that has sent the
   jest.spyOn(registry, 'run').mockImplementation(() => failed);
   outbox.onApplicationBootstrap();
   await eventually(() => expect(late.published).toHaveLength(1), PATIENT);
-  await query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'`, []);
+  await query(`SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'`, []);
   // The next relay sends both rows, and cannot delete them.
   const own = pgDatabase(postgres.pool);
   const next = await open({

@@ -177,7 +177,7 @@ describe('close', () => {
       const left = [...before];
       return resources().filter((kind) => !left.includes(kind) || !left.splice(left.indexOf(kind), 1));
     };
-    await eventually(() => expect(added()).toEqual([]), { timeoutMs: 3_000 });
+    await eventually(() => expect(added()).toEqual([]), { timeoutMs: 20_000 });
     expect(app.get(LuanestTesting).redis.server.sessions.size).toBe(0);
   });
 });
