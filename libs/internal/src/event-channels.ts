@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 
 const KEPT = Symbol.for('luanest:channels');
 
@@ -15,6 +15,13 @@ const origins = new WeakMap<object, object>();
 /** Returns the ScriptRegistry of the app that published an event; undefined if `publish` got no `origin`. */
 export function originOf(event: object): object | undefined {
   return origins.get(event);
+}
+
+/** Subscribes to a channel of events by its name, also before the lib of the channel is loaded. @returns a function that ends the subscription */
+export function subscribeTo(name: string, listener: (event: unknown) => void): () => void {
+  kept.add(channel(name));
+  subscribe(name, listener);
+  return () => void unsubscribe(name, listener);
 }
 
 /** Channel of `node:diagnostics_channel` for one kind of event. */

@@ -25,7 +25,7 @@ export {
   TimeoutError,
   UnknownOutcomeError,
 } from './errors';
-export { EventChannel, eventChannels, originOf } from './event-channels';
+export { EventChannel, eventChannels, originOf, subscribeTo } from './event-channels';
 export {
   classOf,
   deadLetter,

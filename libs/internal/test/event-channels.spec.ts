@@ -2,18 +2,18 @@ import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { size } from '../../../test/support/size';
-import { EventChannel, originOf } from '../src/event-channels';
+import { EventChannel, originOf, subscribeTo } from '../src/event-channels';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 const NAME = 'luanest:internal-test:event-channels';
 
 /** Loads the module again, as Jest does for each test file. */
-function publisher(): { publish: (make: () => object) => void } {
+function publisher(name = NAME): { publish: (make: () => object) => void } {
   let made: { publish: (make: () => object) => void } | undefined;
   jest.isolateModules(() => {
     const again = jest.requireActual<typeof import('../src/event-channels')>('../src/event-channels');
-    made = new again.EventChannel(NAME);
+    made = new again.EventChannel(name);
   });
   return made as NonNullable<typeof made>;
 }
@@ -35,6 +35,27 @@ it('publishes to a later subscriber when the module was loaded again, and its ea
     subscribe(NAME, listener);
     current.publish(() => ({}));
     unsubscribe(NAME, listener);
+    if (received === 0) lost += 1;
+  }
+  expect(lost).toBe(0);
+});
+
+it('publishes to a later subscriber when the channel was subscribed to before the module was loaded', async () => {
+  const listener = (): void => undefined;
+  let lost = 0;
+  for (let round = 0; round < size(1, 20); round++) {
+    const name = `${NAME}:${round}`;
+    // As the modules of an app do that have no module for this channel.
+    subscribeTo(name, listener)();
+    await aTurn();
+    collectGarbage();
+    const current = publisher(name);
+    await aTurn();
+    await aTurn();
+    let received = 0;
+    const end = subscribeTo(name, () => (received += 1));
+    current.publish(() => ({}));
+    end();
     if (received === 0) lost += 1;
   }
   expect(lost).toBe(0);

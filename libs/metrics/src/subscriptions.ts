@@ -1,5 +1,5 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { diag } from '@opentelemetry/api';
+import { subscribeTo } from '../../internal/src';
 import type { ChannelEvents } from './metrics.channels';
 
 export class Subscriptions {
@@ -20,8 +20,7 @@ export class Subscriptions {
         );
       }
     };
-    subscribe(channel, listener);
-    this.undo.push(() => unsubscribe(channel, listener));
+    this.undo.push(subscribeTo(channel, listener));
   }
 
   close(): void {

@@ -1,7 +1,6 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { hostname } from 'node:os';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { endsWithin, time, UniqueIds, type Timer } from '../../../internal/src';
+import { endsWithin, subscribeTo, time, UniqueIds, type Timer } from '../../../internal/src';
 import { historyScripts, listProcesses, readHistory, writeHistory } from './history.scripts';
 
 /** The fields of an event that are needed to count the event. */
@@ -119,8 +118,7 @@ export class History {
         const count = countOf(event as Event);
         if (count !== undefined) this.add(count, (event as Event).count ?? (event as Event).ids?.length ?? 1);
       };
-      subscribe(channel, listener);
-      this.undo.push(() => unsubscribe(channel, listener));
+      this.undo.push(subscribeTo(channel, listener));
     }
   }
 

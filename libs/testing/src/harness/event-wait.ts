@@ -1,9 +1,9 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { subscribeTo } from '../../../internal/src';
 
 /** Waits for events. Calls `seen` for each event until `end()`; `result` is the first result of `seen` that is not undefined. */
 export class EventWait<Result> {
   readonly result: Promise<Result>;
-  private readonly listeners: (readonly [channel: string, listener: (event: unknown) => void])[] = [];
+  private readonly ends: (() => void)[] = [];
   private resolve!: (result: Result) => void;
 
   constructor() {
@@ -11,16 +11,15 @@ export class EventWait<Result> {
   }
 
   on<Event>(channel: string, seen: (event: Event) => Result | undefined): this {
-    const listener = (event: unknown): void => {
+    const end = subscribeTo(channel, (event) => {
       const result = seen(event as Event);
       if (result !== undefined) this.resolve(result);
-    };
-    subscribe(channel, listener);
-    this.listeners.push([channel, listener]);
+    });
+    this.ends.push(end);
     return this;
   }
 
   end(): void {
-    for (const [channel, listener] of this.listeners) unsubscribe(channel, listener);
+    for (const end of this.ends) end();
   }
 }

@@ -1,4 +1,3 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { DelayedTaskEvents, ScheduleOptions } from 'luanest/delayed-task';
 import type { LockEvents } from 'luanest/lock';
 import type { OnceEvents } from 'luanest/once';
@@ -6,7 +5,7 @@ import type { RateLimitEvents } from 'luanest/rate-limit';
 import type { ReadRewardEvents } from 'luanest/read-reward';
 import type { ScheduledLockEvents } from 'luanest/scheduled-lock';
 import type { StreamConsumerEvents } from 'luanest/stream-consumer';
-import { originOf } from '../../../internal/src';
+import { originOf, subscribeTo } from '../../../internal/src';
 import { PacketRecords } from './packet-records';
 
 /** A task that a call has scheduled. A rejected call is not recorded, although its task may exist. */
@@ -79,8 +78,7 @@ export class Records {
         const origin = originOf(event as object);
         if (origin === undefined || isOwn(origin)) keep(event as never);
       };
-      subscribe(channel, keepOwn);
-      this.ends.push(() => unsubscribe(channel, keepOwn));
+      this.ends.push(subscribeTo(channel, keepOwn));
     }
   }
 
