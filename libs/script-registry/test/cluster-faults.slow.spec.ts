@@ -3,6 +3,7 @@ import { Cluster, Redis } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
 import { ScriptRegistryEvents, type ScriptRegistry } from 'luanest/script-registry';
 import { startCluster, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
+import { isIoredis } from '../../../test/support/client-kind';
 import { eventually } from '../../../test/support/wait';
 import { countOnce, openRegistry, quiet } from './support';
 
@@ -128,7 +129,9 @@ describe('faults between a registry and a Cluster', () => {
     await run(tag);
     const stats = await probe.info('commandstats');
     expect(stats).toMatch(/cmdstat_evalsha:calls=1,.*failed_calls=0/);
-    expect(stats).not.toMatch(/cmdstat_eval:|cmdstat_script\|load/);
+    expect(stats).not.toMatch(/cmdstat_eval:/);
+    // node-redis may hear of the new master with this call only. Then the scripts are loaded beside it.
+    if (isIoredis) expect(stats).not.toMatch(/cmdstat_script\|load/);
     probe.disconnect();
   }
 
