@@ -5,6 +5,8 @@ import type { Cluster, Redis } from 'ioredis';
 import { ScriptRegistry, ScriptRegistryModule } from 'luanest/script-registry';
 import { StreamConsumerModule, StreamConsumerService, type StreamConsumerModuleOptions } from 'luanest/stream-consumer';
 import { StreamClient, StreamServer } from 'luanest/transport';
+import { filter, firstValueFrom } from 'rxjs';
+import { endsWithin } from '../../internal/src';
 import { standaloneClient } from '../../script-registry/test/support';
 import { QUICK } from '../../stream-consumer/test/support';
 
@@ -53,6 +55,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   app.connectMicroservice({ strategy: server });
   await app.startAllMicroservices();
   await app.init();
+  // Nest does not wait for the groups of the handlers, and one that begins later need not get what was sent before.
+  await endsWithin(10_000, firstValueFrom(server.status.pipe(filter((status) => status === 'connected'))));
   const client = new StreamClient({ streams, timeoutMs: requestMs });
   const service: Service = {
     ...{ app, server, streams, client, registry: app.get(ScriptRegistry), raw: raw as Redis },
