@@ -130,7 +130,7 @@ describe('faults between a registry and a Cluster', () => {
     const stats = await probe.info('commandstats');
     expect(stats).toMatch(/cmdstat_evalsha:calls=1,.*failed_calls=0/);
     expect(stats).not.toMatch(/cmdstat_eval:/);
-    // node-redis may hear of the new master with this call only. Then the scripts are loaded beside it.
+    // node-redis may hear of the new master with this call only. Then the scripts are loaded at the same time.
     if (isIoredis) expect(stats).not.toMatch(/cmdstat_script\|load/);
     probe.disconnect();
   }
