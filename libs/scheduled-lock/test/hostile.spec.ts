@@ -4,7 +4,7 @@ import { LuanestError } from 'luanest/script-registry';
 import { HOSTILE_IDS, hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { resolveOptions } from '../src/scheduled-lock.options';
-import { boot, closeAll, LATER, tick } from './support';
+import { boot, closeAll, LATER, Lines, tick } from './support';
 
 afterEach(closeAll);
 
@@ -27,10 +27,11 @@ function jobsNamed(names: readonly string[]) {
 it('jobs of any name have a lock and a history each', async () => {
   const { Jobs, runs } = jobsNamed(HOSTILE_IDS);
   const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs] };
-  const { app } = await boot(metadata, { prefix: uniquePrefix() });
+  const logger = new Lines();
+  const { app } = await boot(metadata, { prefix: uniquePrefix(), logger });
   const jobs = app.get<Record<string, () => Promise<void>>>(Jobs);
   for (let i = 0; i < HOSTILE_IDS.length; i++) await tick(jobs, `job${i}`);
-  expect([...runs.entries()]).toEqual(HOSTILE_IDS.map((name) => [name, 1]));
+  expect({ runs: [...runs], said: logger.ours }).toEqual({ runs: HOSTILE_IDS.map((name) => [name, 1]), said: [] });
   const service = app.get(ScheduledLockService);
   for (const name of HOSTILE_IDS) expect(await service.history(name)).toHaveLength(1);
   expect(isPolluted()).toBe(false);

@@ -84,6 +84,7 @@ export class Lines implements LoggerService {
 
 /** Options of the module, and what only tests set. */
 export interface LockParts extends Partial<ScheduledLockModuleOptions> {
+  /** Default: so long that a busy machine makes no call fail. */
   readonly deadlineMs?: number;
   readonly historySize?: number;
   /** Default: `LATER` is not stale. */
@@ -98,7 +99,7 @@ export async function withFixed<T>(
   const before = { ...FIXED };
   Object.assign(FIXED, {
     staleAfterMs,
-    deadlineMs: deadlineMs ?? before.deadlineMs,
+    deadlineMs: deadlineMs ?? 15_000,
     historySize: historySize ?? before.historySize,
   });
   try {
