@@ -269,8 +269,11 @@ describe.each(few(servers))('the end of an activity on %s', (_name, connect) => 
     onClosed = () => {
       if (fails) throw new Error('the bank is unavailable');
     };
-    const id = `unreported-${buckets}`;
-    await packets.create({ ...figures(id, 4), buckets });
+    const id = await before(bench, 300, async (endsAtMs, turn) => {
+      const name = `unreported-${buckets}-${turn}`;
+      await packets.create({ ...figures(name, 4), buckets, endsAtMs });
+      return name;
+    });
     await eventually(async () => expect(await packets.status(id)).toMatchObject({ state: 'closed', overdue: true }));
     expect(await packets.settle(id)).toBe(false);
     expect(await packets.status(id)).toMatchObject({ settled: false, unreportedPackets: 4 });

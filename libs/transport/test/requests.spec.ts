@@ -165,6 +165,9 @@ describe('the reply', () => {
   });
 });
 
+/** Time in which a busy machine sends a request and begins to handle it, too. */
+const LONG_ENOUGH_MS = 2_000;
+
 describe('a request whose reply does not come', () => {
   it('fails after timeoutMs, fires the signal, and unsubscribes the observable', async () => {
     let stopped = 0;
@@ -173,10 +176,10 @@ describe('a request whose reply does not come', () => {
       signal.addEventListener('abort', () => (reason = signal.reason as unknown));
       return new Observable(() => () => void (stopped += 1));
     };
-    const service = await serve(work, { requestMs: 300 });
+    const service = await serve(work, { requestMs: LONG_ENOUGH_MS });
     await expect(all(service)).rejects.toMatchObject({
       code: 'UNKNOWN_OUTCOME',
-      message: expect.stringContaining('No reply came within 300 ms'),
+      message: expect.stringContaining(`No reply came within ${LONG_ENOUGH_MS} ms`),
     });
     await whole(service);
     expect([stopped, reason]).toEqual([1, expect.objectContaining({ code: 'TIMEOUT' })]);
@@ -184,7 +187,7 @@ describe('a request whose reply does not come', () => {
 
   it('is not handled after its client has given up', async () => {
     const prefix = uniquePrefix();
-    const early = await openService({ prefix, requestMs: 200 });
+    const early = await openService({ prefix, requestMs: LONG_ENOUGH_MS });
     await expect(all(early)).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
     expect(await left(early)).toBe(1);
     const late = await openService({ prefix, controllers: [handlerOf(() => 1)] });
