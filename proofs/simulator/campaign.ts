@@ -186,7 +186,7 @@ function* variantRuns({ libs: chosen, without }: Arguments, first: number, index
   for (let run = index; ; run += WORKERS) {
     const lib = chosen[run % chosen.length] as Lib;
     const variants = new Variants(lib, first + run, without);
-    for (let variant = 0; variant < variants.count; variant++) yield { lib, plan: variants.plan(variant), variant };
+    for (const variant of variants.numbers) yield { lib, plan: variants.plan(variant), variant };
   }
 }
 

@@ -1,19 +1,26 @@
-import { planOf, type Element, type Fault, type FaultKind, type Plan } from './engine/plan';
+import { faultOf, planOf, sortOfCuts, type Element, type Fault, type FaultKind, type Plan } from './engine/plan';
 import { Random } from './engine/random';
 import { World, type Lib } from './engine/world';
 
 const MOST_OPERATIONS = 8;
 /** Scripts of each process at which faults happen: its first ones. */
 const MOST_SCRIPTS = 20;
-/** Variants of one small run: so many are drawn of all, so that a minute has many small runs. */
-const MOST_VARIANTS = 120;
+/**
+ * Variants of one small run: so many are drawn of each sort, so that a minute has many small runs. The first ones have one or two faults,
+ * and those from `FIRST_CHAIN` on have a chain of faults.
+ */
+const MOST_VARIANTS = 60;
+const FIRST_CHAIN = 120;
+/** How many scripts after the first fault of a chain another one comes. */
+const NEXT = [0, 0, 0, 1, 1, 2, 3];
 
 /** A fault at one script of a process. */
 type Hit = Extract<Element, { script: number }>;
 
 /**
- * A small run, again and again: with a fault at a script that a process sends, and with two of them, in turn. The seed draws the run and the
- * order of the faults, and the number of the variant says which of them it has.
+ * A small run, again and again: with a fault at a script that a process sends, with two of them, and with a chain of faults that follow
+ * each other closely, mostly in one process. The seed draws the run and the order of the faults, and the number of the variant says which
+ * of them it has.
  */
 export class Variants {
   private readonly small: Plan;
@@ -36,17 +43,41 @@ export class Variants {
       .map(({ hit }) => hit);
   }
 
-  get count(): number {
-    return this.hits.length < 2 ? this.hits.length : Math.min(2 * this.hits.length, MOST_VARIANTS);
+  /** Numbers of the variants, in the order in which they run: one of each sort in turn. */
+  get numbers(): number[] {
+    const { length } = this.hits;
+    if (length < 2) return Array.from({ length }, (_, number) => number);
+    return Array.from({ length: MOST_VARIANTS }, (_, number) => [
+      ...(number < 2 * length ? [number] : []),
+      FIRST_CHAIN + number,
+    ]).flat();
   }
 
-  /** @param number from 0 to `count` (exclusive) */
+  /** @param number one of `numbers` */
   plan(number: number): Plan {
     const { hits, small } = this;
     const random = new Random(this.seed, `variant ${number}`);
+    if (number >= FIRST_CHAIN) return { ...small, elements: [...small.elements, ...this.chain(random)] };
     const isPair = hits.length > 1 && number % 2 === 1;
     const some = isPair ? [random.pick(hits), random.pick(hits)] : [hits[hits.length > 1 ? number / 2 : number] as Hit];
     return { ...small, elements: [...small.elements, ...some] };
+  }
+
+  /** Draws a chain of faults, mostly of kinds that meet in the promises of the lib. */
+  private chain(random: Random): Hit[] {
+    const { p, script: first } = random.pick(this.hits);
+    const row = random.pick([...this.lib.together, ...(this.lib.chains ?? [])]);
+    const kinds = row.length === 1 && random.chance(0.5) ? [...row, ...row] : row;
+    const scaleMs = this.lib.scaleMs(this.small.settings as never);
+    const sort = sortOfCuts(random);
+    return kinds.flatMap((kind, index) => {
+      if (this.without.has(kind)) return [];
+      // Some go on in another process, such as the one that takes over.
+      const isElsewhere = index > 0 && random.chance(0.25);
+      const at = isElsewhere ? random.pick(this.hits) : { p, script: first + random.pick(NEXT) };
+      const fault = faultOf(random, kind, at.p, { scaleMs, mild: false, isAlone: false, hasEdges: true }, sort);
+      return [{ p: at.p, script: at.script, fault: fault.kind === 'cut' ? { ...fault, skip: 0 } : fault }];
+    });
   }
 
   /** Operations that come soon after each other, and no faults. */

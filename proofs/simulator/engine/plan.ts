@@ -54,6 +54,8 @@ const LONG_LEASE_MS = 2_000;
 
 /** Largest difference between the speeds of a clock and of true time, percent. */
 export const MOST_DRIFT = 1;
+/** A renewal is due after a third of a lease. */
+const THIRDS = [1, 2, 2, 3, 6];
 
 /** Something that happens to a run from outside: a fault, or an operation of a user in a process. */
 export type Element<Operation = unknown> =
@@ -93,6 +95,8 @@ export interface Planner {
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
   /** Kinds that meet in its promises. Two of five runs have the kinds of one of these rows, and no others. */
   readonly together: readonly (readonly FaultKind[])[];
+  /** Further kinds that follow each other closely in small runs, see `systematic`. */
+  readonly chains?: readonly (readonly FaultKind[])[];
   /** Draws the options of the lib, and how its users behave. */
   settings(random: Random): unknown;
   operation(random: Random, settings: never): unknown;
@@ -170,6 +174,8 @@ type Moment = Pick<Act, 'atMs' | 'p'>;
 /** Scene that faults meet. */
 interface Scene extends Pick<Plan, 'processes' | 'endMs' | 'mild'> {
   readonly scaleMs: number;
+  /** True: some faults last just until a lease ends, or until its renewal is due. */
+  readonly hasEdges?: boolean;
   readonly moments: readonly Moment[];
   /** True if the run has one kind of fault. */
   readonly isAlone: boolean;
@@ -207,7 +213,7 @@ function faultsOf(random: Random, kind: FaultKind, most: number, scene: Scene): 
   }
   // Some runs have all of them in one process, or of one sort.
   const victim = random.chance(0.4) ? random.integer(0, processes - 1) : undefined;
-  const sort = random.pick(CUTS);
+  const sort = sortOfCuts(random);
   for (let left = random.magnitude(1, most); left > 0;) {
     const near = random.chance(0.7) ? random.pick(moments) : undefined;
     const p = near !== undefined && random.chance(0.7) ? near.p : random.integer(0, processes - 1);
@@ -222,15 +228,22 @@ function faultsOf(random: Random, kind: FaultKind, most: number, scene: Scene): 
   return faults;
 }
 
-function faultOf(
+/** Some runs have cuts of one sort only. */
+export function sortOfCuts(random: Random): readonly Cut[] {
+  return random.pick(CUTS);
+}
+
+/** Draws a fault of a kind. @param p the process that it hits, if it hits one */
+export function faultOf(
   random: Random,
   kind: FaultKind,
   p: number,
-  { scaleMs, mild, isAlone }: Scene,
+  { scaleMs, mild, isAlone, hasEdges = false }: Pick<Scene, 'scaleMs' | 'mild' | 'isAlone' | 'hasEdges'>,
   sort: readonly Cut[] = ALL_CUTS,
 ): Fault {
   const time = (): number => {
     if (mild) return random.magnitude(1, scaleMs / 8);
+    if (hasEdges && random.chance(0.3)) return (random.pick(THIRDS) * scaleMs) / 3 + random.integer(-1, 1);
     if (random.chance(0.7)) return random.magnitude(Math.max(1, scaleMs / 10), 3 * scaleMs);
     return random.magnitude(1, 5_000);
   };

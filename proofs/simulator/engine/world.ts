@@ -65,6 +65,8 @@ export class World {
   readonly scriptsSent: number[] = [];
   /** Faults that have happened. */
   readonly had = new Set<Fault['kind']>();
+  /** How many calls the faults so far have broken; Infinity after a fault that is not brief. */
+  private brokenCalls = 0;
   /** Lines of the table, if it is wanted. */
   readonly lines: { readonly us: number; readonly actor: string; readonly text: string }[] | undefined;
   private hash = 0x811c9dc5;
@@ -141,6 +143,11 @@ export class World {
   /** True if the run had no fault so far, or only short ones with long pauses between them. */
   get isMild(): boolean {
     return this.plan.mild || this.isCalm;
+  }
+
+  /** True if the run had no faults so far but brief ones, each of which broke one call or none, and of those at most `most`. */
+  isBrief(most: number): boolean {
+    return this.brokenCalls <= most;
   }
 
   /** How much later a process may notice the end of a time of Redis, because its clock is slow. At most ten leases are counted. */
@@ -269,6 +276,7 @@ export class World {
     if (this.isHealed) return;
     if (!this.injector.apply(fault)) return;
     this.had.add(fault.kind);
+    this.brokenCalls += brokenCallsOf(fault);
     this.faults[fault.kind] = (this.faults[fault.kind] ?? 0) + 1;
     this.note('fault', () => JSON.stringify(fault));
   }
@@ -387,6 +395,13 @@ export class World {
   private shown(words: readonly string[]): string {
     return words.map((word) => word.slice(0, 60)).join(' ');
   }
+}
+
+/** Returns how many calls a fault breaks; Infinity if it lasts, or if it may break any number of them. */
+function brokenCallsOf(fault: Fault): number {
+  if (fault.kind === 'flush' || fault.kind === 'deaf') return 0;
+  if (fault.kind === 'refuse') return fault.count;
+  return fault.kind === 'cut' && fault.how !== 'late' ? 1 : Infinity;
 }
 
 function shown(reply: unknown): string {

@@ -102,6 +102,10 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     ['close'],
     ['cut'],
   ],
+  chains: [
+    ['cut', 'hold'],
+    ['cut', 'refuse'],
+  ],
   settings: (random: Random) => ({
     leaseMs: random.magnitude(100, 3_000),
     partitions: random.integer(1, 3),

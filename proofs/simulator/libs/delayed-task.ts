@@ -11,6 +11,9 @@ import { work, type Operation, type Payload, type Settings, type Task } from './
 /** Time after which a task is dead-lettered that no worker knows, ms. See `engine/loader`. */
 const UNKNOWN_MS = 3_000;
 
+/** Shortest lease in which a few calls that fail are repeated, ms. */
+const LONG_LEASE_MS = 1_500;
+
 /** A handler that runs, or whose outcome is not known yet. */
 interface Running {
   readonly task: Task;
@@ -282,9 +285,11 @@ class TaskModel implements Model<Operation> {
     const hasRemains = this.tasks.some((other) => other.id === id && other.excused);
     world.expect(earlyMs <= 0 || this.clockWasSet || hasRemains, () => `task ${task.n} runs ${earlyMs} ms early`);
     const { doneUs, cancelledUs } = task;
+    const { leaseMs } = this.options;
     const isExcused = task.excused || isAborted();
     // "If a reply is lost, the call is repeated, and Redis returns the same tasks."
-    const isNumbered = attempt <= began || !world.isMild || task.replays > 0;
+    const isBrief = leaseMs >= LONG_LEASE_MS && world.isBrief(3);
+    const isNumbered = attempt <= began || !(world.isMild || isBrief) || task.replays > 0;
     world.expect(
       isNumbered,
       () => `nothing took long, but attempt ${attempt} of task ${task.n} is the ${began}. that begins`,
@@ -313,8 +318,10 @@ class TaskModel implements Model<Operation> {
     try {
       for (const ms of payload.pieces) {
         await member.sleep(ms);
-        if (!isAborted() && !task.excused) this.owners.stillHolds(owner);
-        else if (isAborted() && !payload.deaf) throw new Error('the signal has fired');
+        if (!isAborted() && !task.excused) {
+          this.owners.stillHolds(owner);
+          this.expectRenewed(id);
+        } else if (isAborted() && !payload.deaf) throw new Error('the signal has fired');
       }
     } finally {
       const isShort = member.nowUs - beganUs < (this.options.timeoutMs - 50) * 1_000;
@@ -332,6 +339,19 @@ class TaskModel implements Model<Operation> {
     if (isAborted()) running.late = true;
     else task.returned++;
     return task.n;
+  }
+
+  /** "Leases are renewed after a third of their length", and soon again if that fails. */
+  private expectRenewed(id: string): void {
+    const { world } = this;
+    const { leaseMs } = this.options;
+    const share = leaseShare(world, leaseMs);
+    if (share === 0 || this.cutShort.has(id)) return;
+    for (const key of this.partitionKeys('leased')) {
+      const till = world.redis.memory.run('ZSCORE', [key, id]) as string | null;
+      const leftMs = till === null ? Infinity : Number(till) - world.redis.nowMs;
+      world.expect(leftMs >= share * leaseMs, () => `the lease of ${id} ends in ${leftMs} of ${leaseMs} ms`);
+    }
   }
 
   /** "A process never runs more than `concurrency` handlers." */
@@ -475,6 +495,12 @@ class TaskModel implements Model<Operation> {
       return [key, { running: count('leased'), waiting: count('due') }];
     });
   }
+}
+
+/** Returns which share of a lease is left at least while its holder works; 0 if that is not known. */
+export function leaseShare(world: World, leaseMs: number): number {
+  if (world.isBrief(0)) return leaseMs >= 200 ? 0.55 : 0;
+  return world.isBrief(1) && leaseMs >= LONG_LEASE_MS ? 0.4 : 0;
 }
 
 function isUnknownTask(error: unknown): boolean {

@@ -36,10 +36,15 @@ class LockModel implements Model<Operation> {
   /** Fences of each name that callers have got, and when. */
   private readonly fences = new Map<string, { readonly fence: number; readonly atUs: number }[]>();
   private readonly turns: Turns;
+  /** Each lock as it was in Redis after the last command that named it, by its key. */
+  private readonly seen = new Map<string, Seen>();
   private keysWereLost = false;
+  private clockWasSet = false;
   private clockWentBack = false;
   /** Longest delay of a request or a reply so far, ms. */
   private slowestMs = 0;
+  /** Shortest lease that a caller has asked for, ms. */
+  private shortestMs = Infinity;
 
   constructor(
     private readonly world: World,
@@ -47,6 +52,13 @@ class LockModel implements Model<Operation> {
   ) {
     this.owners = new Owners(world);
     this.turns = new Turns(world);
+    for (const node of world.redis.nodes) {
+      const { ran } = node;
+      node.ran = (process, words, reply) => {
+        ran(process, words, reply);
+        for (const word of words) if (word.startsWith('luanest:lock:') && word.endsWith(':lock')) this.look(word);
+      };
+    }
   }
 
   app(member: Member) {
@@ -68,6 +80,7 @@ class LockModel implements Model<Operation> {
     // With `replicas`, a failover loses no lock that a caller has.
     const isSafe = fault.kind === 'failover' && this.options.replicas > 0;
     if ((fault.kind === 'evict' || fault.kind === 'failover') && !isSafe) this.keysWereLost = true;
+    if (isClock) this.clockWasSet = true;
     if (isClock && fault.byMs < 0) this.clockWentBack = true;
     if (this.keysWereLost || isClock) this.owners.excuse();
   }
@@ -85,6 +98,8 @@ class LockModel implements Model<Operation> {
   hasClosed({ process }: Member): void {
     const { world } = this;
     if (!world.hadOnly('kill', 'close', 'slow', 'hold', 'flush', 'clock', 'deaf') || this.slowestMs > 200) return;
+    // A holder whose lease ended while replies were on their way does not release: its locks end by themselves.
+    if (2 * this.slowestMs >= this.shortestMs) return;
     for (let index = 0; index < this.options.names; index++) {
       const value = world.redis.memory.run('GET', [`luanest:lock:{n${index}}:lock`]) as string | null;
       const isHeld =
@@ -96,6 +111,22 @@ class LockModel implements Model<Operation> {
   settled(): void {
     const left = this.owners.alive.map(({ key }) => key);
     this.world.expect(left.length === 0, () => `these locks are still held: ${left.join()}`);
+  }
+
+  /** "A lease ends by the clock of Redis": no renewal brings back one that has ended. */
+  private look(key: string): void {
+    const { redis } = this.world;
+    const value = redis.memory.run('GET', [key]) as string | null;
+    const before = this.seen.get(key);
+    if (value === null) return void this.seen.delete(key);
+    const nowMs = Math.floor(redis.nowMs);
+    const [till, grant] = [Number(value.slice(0, 13)), value.slice(14)];
+    this.seen.set(key, { till, grant });
+    if (before?.grant !== grant || till <= before.till) return;
+    this.world.expect(
+      before.till > nowMs || this.clockWasSet || this.world.had.has('failover') || this.world.had.has('evict'),
+      () => `the lease of ${key} had ended at ${before.till}, and was renewed at ${nowMs}`,
+    );
   }
 
   private async status(locks: LockLib.LockService, { names: [name = ''] }: Operation): Promise<void> {
@@ -120,6 +151,7 @@ class LockModel implements Model<Operation> {
     const known = new Map(names.map((name) => [name, this.highest(name)]));
     const wait = skip ? 0 : (waitMs ?? this.options.waitMs);
     const lasts = leaseMs ?? this.options.leaseMs;
+    this.shortestMs = Math.min(this.shortestMs, lasts, operation.extendTo ?? Infinity);
     const turn = this.turns.begin({ member, names, beganUs, endsUs: beganUs + wait * 1_000, leaseMs: lasts });
     const abort = abortAfterMs === undefined ? undefined : new AbortController();
     if (abort) void member.sleep(abortAfterMs as number).then(() => abort.abort(new Error('aborted by the caller')));
@@ -197,6 +229,14 @@ class LockModel implements Model<Operation> {
   private highest(name: string): number {
     return Math.max(0, ...(this.fences.get(name) ?? []).map(({ fence }) => fence));
   }
+}
+
+/** A lock in Redis. */
+interface Seen {
+  /** End of the lease by the clock of Redis, ms. */
+  readonly till: number;
+  /** Fence and owner. */
+  readonly grant: string;
 }
 
 /** A lock, and its owner of each name. */
@@ -356,6 +396,7 @@ export const lock: Lib<Settings, Operation> = {
     'redis-down': 3,
   },
   together: [['hold'], ['kill'], ['slow'], ['slow', 'close'], ['redis-clock']],
+  chains: [['cut'], ['cut', 'close']],
   settings: (random: Random) => {
     const leaseMs = random.magnitude(60, 5_000);
     const waitMs = random.chance(0.5) ? random.magnitude(50, 5_000) : random.integer(1, 6) * leaseMs;

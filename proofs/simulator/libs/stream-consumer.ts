@@ -5,6 +5,7 @@ import type { Fault } from '../engine/plan';
 import type { Member } from '../engine/member';
 import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
+import { leaseShare } from './delayed-task';
 import { work, type Operation, type Payload, type Settings } from './stream-consumer-work';
 
 /** State of a message in a group. */
@@ -269,8 +270,10 @@ class StreamModel implements Model<Operation> {
     try {
       for (const ms of payload.pieces) {
         await member.sleep(ms);
-        if (!signal.aborted && !message.excused) this.owners.stillHolds(owner);
-        else if (signal.aborted && !payload.deaf) throw new Error('the signal has fired');
+        if (!signal.aborted && !message.excused) {
+          this.owners.stillHolds(owner);
+          this.expectRenewed(group);
+        } else if (signal.aborted && !payload.deaf) throw new Error('the signal has fired');
       }
     } finally {
       const isShort = member.nowUs - beganUs < (this.options.timeoutMs - 50) * 1_000;
@@ -292,6 +295,24 @@ class StreamModel implements Model<Operation> {
     if (signal.aborted) delivery.returnedLate++;
     else delivery.returned++;
     return undefined;
+  }
+
+  /** "Leases are renewed after a third of their length", and soon again if that fails: those of sessions that have messages. */
+  private expectRenewed(group: string): void {
+    const { world } = this;
+    const { memory } = world.redis;
+    const { leaseMs } = this.options;
+    const share = leaseShare(world, leaseMs);
+    if (share === 0) return;
+    for (const key of memory.run('KEYS', [`*:sessions:${group}`]) as string[]) {
+      const stream = key.replace(/:sessions:.*/, ':stream');
+      for (const [, session = '', , pending = 0] of memory.run('XINFO', ['CONSUMERS', stream, group]) as string[][]) {
+        const till = Number(memory.run('ZSCORE', [key, session]) ?? 0);
+        const leftMs = till - world.redis.nowMs;
+        const isRight = till === 0 || Number(pending) === 0 || leftMs >= share * leaseMs;
+        world.expect(isRight, () => `the lease of ${session} on ${key} ends in ${leftMs} of ${leaseMs} ms`);
+      }
+    }
   }
 
   /** "Readers that sleep look when a retry is due." */
