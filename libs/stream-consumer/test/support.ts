@@ -13,6 +13,7 @@ import {
 import { watch } from '../../../test/support/idle-checks';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
+import { Maintenance } from '../src/consumer/maintenance';
 import { resolveOptions, type AnyConsumerOptions } from '../src/stream-consumer.options';
 import { streamConsumerScripts } from '../src/stream-consumer.scripts';
 import { Partition, type GroupKeys } from '../src/streams/partitions';
@@ -44,12 +45,20 @@ export interface Bench {
 
 /** Settings of `openBench` that are not options of the module. */
 interface Hidden {
-  /** All groups are checked that often, ms. */
+  /** All groups are checked that often, ms; Infinity: never, not even as often as by default. */
   readonly watchEveryMs?: number;
   readonly stalledAfterMs?: number;
   /** Partitions of a stream that does not set its own. */
   readonly partitions?: number;
 }
+
+/** Registries whose groups are never checked. */
+const unchecked = new WeakSet<object>();
+const maintenance = Maintenance.prototype as unknown as { readonly registry: object; check: () => Promise<void> };
+const { check } = maintenance;
+maintenance.check = function (this: typeof maintenance) {
+  return unchecked.has(this.registry) ? Promise.resolve() : check.call(this);
+};
 
 /** Makes the service on a client, outside Nest. */
 export async function openBench(
@@ -69,7 +78,9 @@ export async function openBench(
     { ...resolveOptions({ ...QUICK, ...options }), stalledAfterMs },
     new StreamCatalog(registry, partitions),
   );
-  const stopWatching = watchEveryMs === undefined ? undefined : watch(registry, watchEveryMs);
+  const isWatched = watchEveryMs !== undefined && watchEveryMs < Infinity;
+  if (watchEveryMs === Infinity) unchecked.add(registry);
+  const stopWatching = isWatched ? watch(registry, watchEveryMs) : undefined;
   return {
     prefix,
     registry,
