@@ -1,4 +1,4 @@
-import { faultOf, planOf, sortOfCuts, type Element, type Fault, type FaultKind, type Plan } from './engine/plan';
+import { faultOf, planOf, sortOfCuts, type Fault, type FaultKind, type Hit, type Plan } from './engine/plan';
 import { Random } from './engine/random';
 import { World, type Lib } from './engine/world';
 
@@ -11,16 +11,13 @@ const MOST_SCRIPTS = 20;
  */
 const MOST_VARIANTS = 60;
 const FIRST_CHAIN = 120;
-/** How many scripts after the first fault of a chain another one comes. */
+/** How many scripts come before the next fault of a chain. */
 const NEXT = [0, 0, 0, 1, 1, 2, 3];
-
-/** A fault at one script of a process. */
-type Hit = Extract<Element, { script: number }>;
 
 /**
  * A small run, again and again: with a fault at a script that a process sends, with two of them, and with a chain of faults that follow
- * each other closely, mostly in one process. The seed draws the run and the order of the faults, and the number of the variant says which
- * of them it has.
+ * each other in one process, or in that which takes over. The seed draws the run and the order of the faults, and the number of the variant
+ * says which of them it has.
  */
 export class Variants {
   private readonly small: Plan;
@@ -57,7 +54,11 @@ export class Variants {
   plan(number: number): Plan {
     const { hits, small } = this;
     const random = new Random(this.seed, `variant ${number}`);
-    if (number >= FIRST_CHAIN) return { ...small, elements: [...small.elements, ...this.chain(random)] };
+    if (number >= FIRST_CHAIN) {
+      const scaleMs = this.lib.scaleMs(small.settings as never);
+      // What takes over does so after a lease.
+      return { ...small, endMs: small.endMs + 3 * scaleMs, elements: [...small.elements, ...this.chain(random)] };
+    }
     const isPair = hits.length > 1 && number % 2 === 1;
     const some = isPair ? [random.pick(hits), random.pick(hits)] : [hits[hits.length > 1 ? number / 2 : number] as Hit];
     return { ...small, elements: [...small.elements, ...some] };
@@ -70,14 +71,18 @@ export class Variants {
     const kinds = row.length === 1 && random.chance(0.5) ? [...row, ...row] : row;
     const scaleMs = this.lib.scaleMs(this.small.settings as never);
     const sort = sortOfCuts(random);
-    return kinds.flatMap((kind, index) => {
-      if (this.without.has(kind)) return [];
-      // Some go on in another process, such as the one that takes over.
-      const isElsewhere = index > 0 && random.chance(0.25);
-      const at = isElsewhere ? random.pick(this.hits) : { p, script: first + random.pick(NEXT) };
-      const fault = faultOf(random, kind, at.p, { scaleMs, mild: false, isAlone: false, hasEdges: true }, sort);
-      return [{ p: at.p, script: at.script, fault: fault.kind === 'cut' ? { ...fault, skip: 0 } : fault }];
-    });
+    const hits: Hit[] = [];
+    for (const kind of kinds) {
+      if (this.without.has(kind)) continue;
+      const drawn = faultOf(random, kind, p, { scaleMs, mild: false, isAlone: false, hasEdges: true }, sort);
+      const fault = drawn.kind === 'cut' ? { ...drawn, skip: 0 } : drawn;
+      const before = hits.at(-1);
+      // The next fault meets the same process, or the one that takes over.
+      if (before === undefined || before.next !== undefined || random.chance(0.6)) {
+        hits.push({ p, script: first + random.pick(NEXT), fault });
+      } else hits.splice(-1, 1, { ...before, next: { skip: random.pick(NEXT), fault } });
+    }
+    return hits;
   }
 
   /** Operations that come soon after each other, and no faults. */

@@ -35,7 +35,7 @@ export class Link {
   /** Number of scripts that the process and those before it have sent. */
   sent = 0;
   /** Called before a script is sent. */
-  sends: (script: number) => void = () => undefined;
+  sends: (script: number, name: string) => void = () => undefined;
 
   constructor(readonly random: Random) {}
 
@@ -183,7 +183,7 @@ export class ClientSocket extends EventEmitter {
     const { process, link } = this;
     const runsScript = /^evalsha/i.test(words[0] ?? '');
     if (runsScript) {
-      link.sends(++link.sent);
+      link.sends(++link.sent, words[1] ?? '');
       link.beginHold(process.nowUs);
     }
     const cut = runsScript ? link.nextCut() : undefined;

@@ -57,11 +57,19 @@ export const MOST_DRIFT = 1;
 /** A renewal is due after a third of a lease. */
 const THIRDS = [1, 2, 2, 3, 6];
 
+/** A fault when process `p` sends its n-th script, from 1. */
+export interface Hit {
+  readonly p: number;
+  readonly script: number;
+  readonly fault: Fault;
+  /** Another fault, of the other process that sends the same script first after that, or after `skip` further ones. */
+  readonly next?: { readonly skip: number; readonly fault: Fault };
+}
+
 /** Something that happens to a run from outside: a fault, or an operation of a user in a process. */
 export type Element<Operation = unknown> =
   | { readonly atMs: number; readonly fault: Fault }
-  /** `script`: when process `p` sends its n-th script, from 1. */
-  | { readonly p: number; readonly script: number; readonly fault: Fault }
+  | Hit
   | { readonly atMs: number; readonly p: number; readonly operation: Operation };
 
 /** Settings of the clients of a run. */
@@ -243,7 +251,9 @@ export function faultOf(
 ): Fault {
   const time = (): number => {
     if (mild) return random.magnitude(1, scaleMs / 8);
-    if (hasEdges && random.chance(0.3)) return (random.pick(THIRDS) * scaleMs) / 3 + random.integer(-1, 1);
+    if (hasEdges && random.chance(0.3)) {
+      return Math.max(1, Math.round((random.pick(THIRDS) * scaleMs) / 3) + random.integer(-1, 1));
+    }
     if (random.chance(0.7)) return random.magnitude(Math.max(1, scaleMs / 10), 3 * scaleMs);
     return random.magnitude(1, 5_000);
   };

@@ -65,6 +65,8 @@ export class World {
   readonly scriptsSent: number[] = [];
   /** Faults that have happened. */
   readonly had = new Set<Fault['kind']>();
+  /** Faults that wait until another process sends this script. */
+  private followers: { readonly p: number; readonly name: string; readonly fault: Fault; skip: number }[] = [];
   /** How many calls the faults so far have broken; Infinity after a fault that is not brief. */
   private brokenCalls = 0;
   /** Lines of the table, if it is wanted. */
@@ -108,7 +110,7 @@ export class World {
           else this.perform(element.p, element.operation);
         });
       }
-      for (const { index, link } of this.members) link.sends = (script) => this.sends(index, script);
+      for (const { index, link } of this.members) link.sends = (script, name) => this.sends(index, script, name);
       this.advance(this.plan.endMs);
       this.heal();
       this.settle();
@@ -261,14 +263,24 @@ export class World {
     });
   }
 
-  private sends(p: number, script: number): void {
+  private sends(p: number, script: number, name: string): void {
     if (!this.isHealed) this.scriptsSent[p] = script;
+    for (const follower of this.followers.filter((one) => one.name === name && one.p !== p)) {
+      if (follower.skip-- > 0) continue;
+      this.followers = this.followers.filter((one) => one !== follower);
+      this.meets({ ...follower.fault, ...('p' in follower.fault && { p }) });
+    }
     for (const element of this.plan.elements) {
       if (!('script' in element) || element.p !== p || element.script !== script) continue;
-      // Those of the connection meet this script. The others come when the process has sent it.
-      if (['cut', 'hold'].includes(element.fault.kind)) this.inject(element.fault);
-      else this.scheduler.at(this.nowUs, () => this.inject(element.fault));
+      if (element.next !== undefined) this.followers.push({ ...element.next, p, name });
+      this.meets(element.fault);
     }
+  }
+
+  /** Makes a fault happen to a script that is sent now. Those of the connection meet this script; the others come when it has been sent. */
+  private meets(fault: Fault): void {
+    if (['cut', 'hold'].includes(fault.kind)) this.inject(fault);
+    else this.scheduler.at(this.nowUs, () => this.inject(fault));
   }
 
   /** Makes a fault happen. */
