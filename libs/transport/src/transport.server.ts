@@ -174,7 +174,7 @@ export class StreamServer
           'start',
           `The handler of pattern ${route} gets no messages yet, because its consumer could not start. The start is repeated ${START_AGAIN_MS} ms after each failure. ${thrownText(error)}`,
         );
-        await pause(START_AGAIN_MS);
+        await pause(START_AGAIN_MS, { ref: false });
       }
     }
     return undefined;

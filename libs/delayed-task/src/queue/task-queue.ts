@@ -248,7 +248,8 @@ export class TaskQueue {
       if (task?.state !== 'waiting' && task?.state !== 'running') return task;
       const leftMs = untilMs - time.monotonicMs();
       if (leftMs <= 0) return task;
-      await pause(Math.min(leftMs, pauseMs));
+      // A caller that still waits does not keep a process from ending that has closed its app.
+      await pause(Math.min(leftMs, pauseMs), { ref: false });
     }
   }
 
