@@ -217,7 +217,8 @@ class EventModel implements Model<Operation> {
     const { forMs } = operation;
     const found = await this.tasksOf(member).waitFor(id, { timeoutMs: forMs }).catch(codeOf);
     if (typeof found === 'string') return;
-    const tookMs = (member.nowUs - beganUs - (member.process.stoppedUs - stoppedUs)) / 1_000;
+    const sleptUs = member.process.stoppedUs - stoppedUs;
+    const tookMs = (member.nowUs - beganUs - sleptUs) / 1_000;
     const longest = forMs + world.plan.client.deadlineMs + 150;
     world.expect(tookMs <= longest, () => `waitFor took ${tookMs} ms, at most ${longest} is allowed`);
     if (this.excused) return;
@@ -228,7 +229,7 @@ class EventModel implements Model<Operation> {
       isDone || found.state === 'dead' || ((member.nowUs - beganUs) / 1_000) * Math.max(1, member.speed) >= forMs - 2;
     world.expect(isOver, () => `waitFor returned ${id} as ${found.state} after ${tookMs} of ${forMs} ms`);
     const doneUs = this.done.get(id) ?? Infinity;
-    const isLate = !isDone && doneUs < world.nowUs - world.plan.client.deadlineMs * 1_000 - SOON_US;
+    const isLate = !isDone && doneUs < world.nowUs - sleptUs - world.plan.client.deadlineMs * 1_000 - SOON_US;
     world.expect(!isLate, () => `${id} is done, but waitFor returned it as ${found.state}`);
   }
 
