@@ -254,7 +254,8 @@ export class Reader {
    */
   private ownEntries(): { readonly session: string; readonly taken: number; readonly held: string[] } {
     const { session, busy } = this;
-    if (busy || !session.begun || session.over) return { session: '', taken: 0, held: [] };
+    // Also before the session has begun: a late copy of an earlier take may have taken entries for it, of which this process does not know.
+    if (busy || session.over) return { session: '', taken: 0, held: [] };
     return { session: session.name, taken: session.taken, held: session.heldIds() };
   }
 
