@@ -81,12 +81,21 @@ describe('the leases of a worker', () => {
     const [a, b] = [begin('a'), begin('b')] as const;
     await time.pass(1_100);
     b.decided = true;
-    await answer(registry, { done: 0, lost: ['a', 'b'] });
+    await answer(registry, { done: 0, lost: [0, 1] });
     expect([a.over, b.over, b.signal.aborted]).toEqual([true, false, false]);
     expect(a.signal.reason).toMatchObject({ code: 'LOST' });
     expect((a.signal.reason as Error).message).toMatch(/^This worker no longer has the task/);
     await time.pass(1_000);
     expect(registry.calls.slice(1)).toMatchObject([{ args: { pairs: ['b', 't-b'] } }]);
+  });
+
+  it('of a task that was replaced while it ran ends, and that of the new attempt in the same process goes on', async () => {
+    const { begin, registry } = open();
+    const [old, replacing] = [begin('a', { token: 'old' }), begin('a', { token: 'new' })] as const;
+    await time.pass(1_100);
+    expect(registry.last.args).toEqual({ leaseMs: 3_000, pairs: ['a', 'old', 'a', 'new'] });
+    await answer(registry, { done: 1, lost: [0] });
+    expect([old.over, replacing.over, replacing.signal.aborted]).toEqual([true, false, false]);
   });
 
   it('that end fire the signals of their attempts, and are still renewed: Redis may have them', async () => {

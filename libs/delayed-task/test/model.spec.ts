@@ -29,7 +29,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
     const keys = all();
     const time = { delayMs: soon ? 0 : HOUR };
     const args = { pairs: [id, model.of(id).held[holder] ?? 'nobody'] };
-    const batch = ({ done, lost }: { done: number; lost: readonly string[] }): unknown => [done, ...lost];
+    const batch = ({ done, lost }: { done: number; lost: readonly number[] }): unknown => [done, ...lost];
     const { due, leased, tasks: records, runs, dead, waits, lines, heads } = keys;
     switch (verb) {
       case 'schedule':

@@ -103,7 +103,7 @@ export function play(model: Model, { verb, id, soon, onConflict, holder }: Comma
         return [`${at} ${one.attempt}`];
       });
     case 'acknowledge':
-      if (!owns) return [0, id];
+      if (!owns) return [0, 0];
       model.tasks.set(id, fresh(task.held));
       return [1];
     case 'fail':
@@ -117,7 +117,7 @@ export function play(model: Model, { verb, id, soon, onConflict, holder }: Comma
       Object.assign(task, { state: 'due', soon: true, attempt: task.attempt - 1 });
       return [1];
     case 'renew':
-      if (!owns) return [0, id];
+      if (!owns) return [0, 0];
       task.state = 'leased';
       return [1];
     case 'expire':

@@ -231,7 +231,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     const { due, leased, tasks, runs, waits } = keys;
     const pairs = ['a', 'zombie'];
     const { registry } = direct;
-    const nobody = { done: 0, lost: ['a'] };
+    const nobody = { done: 0, lost: [0] };
     expect(await acknowledge(direct, pairs)).toEqual(nobody);
     expect(await registry.run(renewTasks, { keys: { leased, runs }, args: { leaseMs: HOUR, pairs } })).toEqual(nobody);
     expect(await registry.run(releaseTasks, { keys: { due, leased, runs, waits }, args: { pairs } })).toEqual(nobody);

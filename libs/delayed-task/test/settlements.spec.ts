@@ -56,10 +56,19 @@ describe('the outcome of an attempt', () => {
     time.now += 40;
     await answer(registry, { done: 1, lost: [] });
     expect(events.take()).toEqual([settled('c', 'done', undefined, 40)]);
-    registry.calls[0]?.reply.resolve({ done: 1, lost: ['b'] });
+    registry.calls[0]?.reply.resolve({ done: 1, lost: [1] });
     expect(await stateOf(state.settled())).toBeUndefined();
     expect(events.take()).toEqual([settled('a', 'done', undefined, 40), settled('b', 'lost', undefined, 40)]);
     expect(attempts.size).toBe(0);
+  });
+
+  it('is lost for a task that was replaced while it ran, and done for the new attempt in the same process', async () => {
+    const { registry, settlements, begin } = open();
+    for (const token of ['old', 'new']) settlements.succeed(begin('a', { token }), undefined);
+    await turn();
+    expect(registry.last.args).toEqual({ pairs: ['a', 'old', 'a', 'new'] });
+    await answer(registry, { done: 1, lost: [0] });
+    expect(events.take()).toEqual([settled('a', 'lost'), settled('a', 'done')]);
   });
 
   it.each([

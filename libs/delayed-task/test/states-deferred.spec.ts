@@ -42,7 +42,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
   it('release: hands tasks back, and counts those that a first call handed back', async () => {
     put();
     expect(await states.after(release(MIXED))).toEqual([
-      { done: 2, lost: ['none', 'waits', 'second', 'runs', 'dead'] },
+      { done: 2, lost: [0, 2, 3, 4, 5] },
       {
         dead: 'dead@1799999999930',
         due: 'first@1799999999995, waits@1800000000050',
@@ -66,7 +66,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
       },
     ]);
     expect(await states.after(release([...MINE, 'none', 't']))).toEqual([
-      { done: 2, lost: ['none'] },
+      { done: 2, lost: [2] },
       {
         dead: 'dead@1799999999930',
         due: 'second@1799999999991, first@1799999999995, waits@1800000000050',

@@ -28,7 +28,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
     put();
     states.clock.set(NOW + 0.25);
     expect(await states.after(renew(MIXED))).toEqual([
-      { done: 1, lost: ['none', 'waits', 'second', 'runs', 'dead', 'back'] },
+      { done: 1, lost: [0, 2, 3, 4, 5, 6] },
       {
         dead: 'dead@1799999999930',
         due: 'waits@1800000000050',
@@ -61,8 +61,10 @@ describe('each script of an attempt, in a state and at a time of which all is kn
         waits: '1800000000100 | 7000',
       },
     ]);
+    // The lease of a task that was replaced, and that of the task which replaced it.
+    expect((await states.after(renew(['first', 'old', 'first', 't'])))[0]).toEqual({ done: 1, lost: [0] });
     expect(await states.after(renew(['none', 't']))).toEqual([
-      { done: 0, lost: ['none'] },
+      { done: 0, lost: [0] },
       {
         dead: 'dead@1799999999930',
         due: 'waits@1800000000050',

@@ -30,7 +30,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
   it('acknowledge: removes tasks of this worker', async () => {
     put();
     expect(await states.after(acknowledge(MIXED))).toEqual([
-      { done: 1, lost: ['none', 'waits', 'second', 'runs', 'dead', 'back'] },
+      { done: 1, lost: [0, 2, 3, 4, 5, 6] },
       {
         dead: 'dead@1799999999930',
         due: 'waits@1800000000050',
@@ -41,7 +41,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
       },
     ]);
     expect(await states.after(acknowledge())).toEqual([
-      { done: 1, lost: ['first'] },
+      { done: 1, lost: [0] },
       {
         dead: 'dead@1799999999930',
         due: 'waits@1800000000050',
@@ -52,7 +52,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
       },
     ]);
     expect(await states.after(acknowledge())).toEqual([
-      { done: 0, lost: ['first', 'second'] },
+      { done: 0, lost: [0, 1] },
       {
         dead: 'dead@1799999999930',
         due: 'waits@1800000000050',

@@ -8,9 +8,9 @@ KEYS[3]    runs    hash  <prefix>:delayed-task:{<partition>}:runs
 KEYS[4]    waits   channel  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1..]  pairs   list(str)  id of a task, token of its lease; 1 to 300 of them
 
-Returns {done, id, ...}
+Returns {done, at, ...}
   done  int  number of tasks that were done
-  id    str  id of a task that was not removed, because it is no longer leased to the worker
+  at    int  place in `pairs`, from 0, of a task that was not removed, because it is no longer leased to the worker
 
 O(n log m). TTL: none. Clock: none. Replay: changes nothing; lists the tasks that the first call removed as not
 removed.
@@ -27,7 +27,7 @@ for i, id in ipairs(ids) do
   elseif runs[i] and has_next(runs[i], ARGV[2 * i]) then
     ended[#ended + 1] = i
   else
-    reply[#reply + 1] = id
+    reply[#reply + 1] = i - 1
   end
 end
 if #done + #ended == 0 then return reply end

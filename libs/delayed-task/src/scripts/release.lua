@@ -7,9 +7,9 @@ KEYS[3]    runs    hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[4]    waits   string  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1..]  pairs   list(str)  id of a task, token of its lease; 1 to 300 of them
 
-Returns {released, id, ...}
+Returns {released, at, ...}
   released  int  number of tasks that were given back
-  id        str  id of a task that does not exist, or is no longer leased to the worker
+  at        int  place in `pairs`, from 0, of a task that does not exist, or is no longer leased to the worker
 
 O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts the tasks again that the first call gave back, until
 another call takes or changes them.
@@ -31,7 +31,7 @@ for i, id in ipairs(ids) do
   elseif runs[i] and has_next(runs[i], ARGV[2 * i]) then
     reply[1], ended[#ended + 1] = reply[1] + 1, i
   elseif run.token ~= ARGV[2 * i] or run.state ~= 'l' then
-    reply[#reply + 1] = id
+    reply[#reply + 1] = i - 1
   else
     reply[1], earliest = reply[1] + 1, math.min(earliest, run.due)
     gone[#gone + 1] = id

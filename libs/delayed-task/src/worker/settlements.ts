@@ -202,7 +202,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     const renewing = this.registry.run(renewTasks, call, { deadlineMs });
     this.calls.track(renewing);
     const lost = new Set((await renewing).lost);
-    return batch.filter(({ id }) => lost.has(id));
+    return batch.filter((_, at) => lost.has(at));
   }
 
   renewalFailed(_batch: readonly TaskAttempt[], error: unknown): void {
@@ -267,7 +267,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     const reply = await this.calls.untilAnswered('settle', () => this.registry.run(acknowledgeTasks, call));
     if (reply === undefined) return;
     const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
-    for (const attempt of batch) this.settled(attempt, lost?.has(attempt.id) ? 'lost' : 'done');
+    batch.forEach((attempt, at) => this.settled(attempt, lost?.has(at) ? 'lost' : 'done'));
   }
 
   private async defer({ due, leased, runs, dead, waits }: Partition, batch: readonly TaskAttempt[]): Promise<void> {

@@ -36,14 +36,14 @@ export interface BuriedTask {
 /** Result of a script that changes several running tasks. */
 export interface BatchReply {
   readonly done: number;
-  /** Ids of the tasks that were not changed, because they were removed, or another worker has taken them. */
-  readonly lost: readonly string[];
+  /** Places in `pairs`, from 0, of the tasks that were not changed, because they were removed or replaced, or another worker has them. */
+  readonly lost: readonly number[];
 }
 
 // A process may finish many tasks at once with `complete` and `fail`, one per call, so these calls may be sent together. The other scripts
 // of this file handle up to 100 tasks in one call, or are called rarely, so they have `group: false`.
 
-const batch = ([done, ...lost]: [number, ...string[]]): BatchReply => ({ done, lost });
+const batch = ([done, ...lost]: [number, ...number[]]): BatchReply => ({ done, lost });
 
 export const takeTasks = defineScript({
   name: 'delayed-task.take',
