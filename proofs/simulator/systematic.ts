@@ -120,7 +120,7 @@ export class Variants {
       { kind: 'redis-down', master: 0, downMs: longMs, scripts: 1, withinMs: scaleMs },
     ];
     const kinds = faults.filter(({ kind }) => kind in this.lib.faults && !this.without.has(kind satisfies FaultKind));
-    return Array.from({ length: Math.min(scripts, MOST_SCRIPTS) }, (_, index) =>
+    return Array.from({ length: Math.min(scripts, this.lib.mostScripts ?? MOST_SCRIPTS) }, (_, index) =>
       kinds.map((fault) => ({ p, script: index + 1, fault })),
     ).flat();
   }

@@ -25,10 +25,11 @@ export class Faults {
   constructor(private readonly world: Targets) {}
 
   /** @returns false if the fault has nothing to act on now */
-  apply(fault: Fault): boolean {
+  apply(given: Fault): boolean {
     const { redis, scheduler, members, model } = this.world;
-    const member = members['p' in fault ? fault.p : 0];
+    const member = members['p' in given ? given.p : 0];
     if (member === undefined) return false;
+    const fault = this.untilItsEdge(given, member);
     const { link, process } = member;
     const later = (ms: number, run: () => void): void => scheduler.at(scheduler.nowUs + ms * 1_000, run);
     if ('p' in fault && (process.isDead || this.world.hasClosed(process))) return false;
@@ -119,6 +120,17 @@ export class Faults {
       case 'reshard':
         return redis.reshard(fault.forMs);
     }
+  }
+
+  /** Returns the fault with the time until the moment for which it waits, or within 2 ms of that. */
+  private untilItsEdge(fault: Fault, { link }: Member): Fault {
+    if (!('edge' in fault) || fault.edge === undefined) return fault;
+    const { redis, scheduler } = this.world;
+    const repliesUs = 'repliesMs' in fault ? fault.repliesMs * 1_000 : 0;
+    const ends = redis.endsAfter(scheduler.nowUs + repliesUs + 1_000);
+    const endUs = ends[fault.edge % Math.max(1, ends.length)] ?? scheduler.nowUs + repliesUs;
+    const forUs = endUs + link.random.integer(-500, 1_500) - scheduler.nowUs - repliesUs;
+    return { ...fault, forMs: Math.max(0, forUs) / 1_000 };
   }
 
   private takeDown(node: RedisNode, ms: number, isUp: () => void = () => undefined): void {

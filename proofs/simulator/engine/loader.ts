@@ -35,6 +35,11 @@ const { transpile } = require('../../../test/support/transpile.cjs') as {
 const CONSTANTS: Defect = [
   ['libs/delayed-task/src/worker/settlements.ts', 'UNKNOWN_MS = 86_400_000;', 'UNKNOWN_MS = 3_000;'],
   ['libs/lock/src/lock.options.ts', 'pollMs: 1_000,', 'pollMs: [300, 1_000, 5_000][process.pid % 3],'],
+  [
+    'libs/scheduled-lock/src/scheduled-lock.options.ts',
+    'deadlineMs: 2_000,',
+    'deadlineMs: [300, 2_000][Math.floor(process.pid / 100) % 2],',
+  ],
   ['libs/rate-limit/src/limiter/resilient-limiter.ts', 'cachedRefusals: 10_000,', 'cachedRefusals: 2,'],
 ];
 

@@ -45,7 +45,7 @@ export class Link {
     const { repliesMs, forMs } = this.nextHold;
     this.nextHold = undefined;
     const thenUs = nowUs + repliesMs * 1_000;
-    const toUs = thenUs + forMs * 1_000;
+    const toUs = Math.round(thenUs + forMs * 1_000);
     this.holds = this.holds.filter((hold) => hold.toUs > nowUs);
     this.holds.push(
       { way: 'reply', fromUs: nowUs, toUs: thenUs },

@@ -8,11 +8,24 @@ export type Fault =
   /** `pauses`: 0 for now; else in the middle of the n-th next pause of the process, which is mostly in the work of a handler. */
   | { readonly kind: 'kill'; readonly p: number; readonly downMs: number; readonly pauses: number }
   | { readonly kind: 'close'; readonly p: number; readonly downMs: number }
-  | { readonly kind: 'stop'; readonly p: number; readonly forMs: number; readonly readings: number }
+  /** `edge`: instead of `forMs`, until something ends in Redis, such as a lease: the first thing that ends from now on is 0. */
+  | {
+      readonly kind: 'stop';
+      readonly p: number;
+      readonly forMs: number;
+      readonly readings: number;
+      readonly edge?: number;
+    }
   | { readonly kind: 'cut'; readonly p: number; readonly how: Cut; readonly lateMs: number; readonly skip: number }
   | { readonly kind: 'deaf'; readonly p: number }
   | { readonly kind: 'slow'; readonly p: number; readonly forMs: number; readonly delayMs: number }
-  | { readonly kind: 'hold'; readonly p: number; readonly repliesMs: number; readonly forMs: number }
+  | {
+      readonly kind: 'hold';
+      readonly p: number;
+      readonly repliesMs: number;
+      readonly forMs: number;
+      readonly edge?: number;
+    }
   | { readonly kind: 'refuse'; readonly master: number; readonly error: Refusal; readonly count: number }
   | { readonly kind: 'flush'; readonly master: number }
   | { readonly kind: 'evict'; readonly onlyWithTtl: boolean }
@@ -54,6 +67,8 @@ const LONG_LEASE_MS = 2_000;
 
 /** Largest difference between the speeds of a clock and of true time, percent. */
 export const MOST_DRIFT = 1;
+/** Which of the things that end soon a fault waits for. */
+const EDGES = [0, 0, 0, 1, 1, 2];
 /** A renewal is due after a third of a lease. */
 const THIRDS = [1, 2, 2, 3, 6];
 
@@ -105,6 +120,8 @@ export interface Planner {
   readonly together: readonly (readonly FaultKind[])[];
   /** Further kinds that follow each other closely in small runs, see `systematic`. */
   readonly chains?: readonly (readonly FaultKind[])[];
+  /** How many scripts of each process faults meet in small runs, its first ones. Default: 20. */
+  readonly mostScripts?: number;
   /** Draws the options of the lib, and how its users behave. */
   settings(random: Random): unknown;
   operation(random: Random, settings: never): unknown;
@@ -260,10 +277,11 @@ export function faultOf(
   const master = random.named('master').integer(0, 5);
   switch (kind) {
     case 'kill':
-      return { kind, p, downMs: time(), pauses: random.chance(0.4) ? random.magnitude(1, 6) : 0 };
+      return { kind, p, downMs: time(), pauses: random.chance(hasEdges ? 0.6 : 0.4) ? random.magnitude(1, 6) : 0 };
     case 'close':
       return { kind, p, downMs: time() };
     case 'stop':
+      if (hasEdges && random.chance(0.3)) return { kind, p, forMs: 0, readings: 0, edge: random.pick(EDGES) };
       return { kind, p, forMs: time(), readings: random.chance(0.5) ? random.integer(1, 12) : 0 };
     case 'cut':
       return { kind, p, how: random.pick(sort), lateMs: time(), skip: random.pick(SKIPS) };
@@ -279,6 +297,9 @@ export function faultOf(
     case 'hold':
       // A renewal whose reply comes late, and none after it for about a lease.
       if (mild) return { kind, p, repliesMs: 0, forMs: time() };
+      if (hasEdges && random.chance(0.4)) {
+        return { kind, p, repliesMs: random.pick([0, 0, 1, 2]), forMs: 0, edge: random.pick(EDGES) };
+      }
       return {
         kind,
         p,

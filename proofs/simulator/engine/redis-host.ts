@@ -10,6 +10,8 @@ import type { Scheduler } from './scheduler';
 import { type Shard, Slots } from './slots';
 
 const EPOCH_US = 1_800_000_000_000_000;
+/** A fault does not last until what ends later than this, us. */
+const SOON_US = 20_000_000;
 
 /** A change that an operator makes to a stream by hand. */
 export const MEDDLINGS = ['DELCONSUMER', 'DELCONSUMER', 'DELCONSUMER', 'DESTROY', 'XDEL', 'XTRIM'] as const;
@@ -70,6 +72,20 @@ export class RedisHost {
 
   moveClock(ms: number): void {
     this.offsetUs += ms * 1_000;
+  }
+
+  /**
+   * Returns when something ends or begins by what Redis has stored, such as the end of a lease, or the due time of a task: true times, us,
+   * sorted. Such times are in ms, and have 13 digits. Other numbers may come directly before or after them.
+   */
+  endsAfter(us: number): number[] {
+    const { db } = this.memory.server;
+    const texts = db.keys().map((key) => canonicalText(db.get(key) as never));
+    const rows = texts.flatMap((text) => [...text.matchAll(/\d{13,}/g)].map(([digits]) => digits));
+    const times = rows.flatMap((digits) => [digits.slice(0, 13), digits.slice(-13)]);
+    const ends = times.map((ms) => Number(ms) * 1_000 - EPOCH_US - this.offsetUs);
+    const soonUs = us + SOON_US;
+    return [...new Set(ends)].filter((end) => end > us && end < soonUs).sort((a, b) => a - b);
   }
 
   /** Begins to move the slot of a key that is there, by chance, to another master. @returns false if nothing moves */

@@ -35,6 +35,8 @@ export class RedisNode {
   failovers = 0;
   /** Called with each command. */
   ran: (process: string, words: readonly string[], reply: Reply) => void = () => undefined;
+  /** Called before the server itself runs a command. Returns what to call with its reply. */
+  watch: (words: readonly string[]) => (reply: Reply) => void = () => () => undefined;
   private readonly closers = new Map<Session, () => void>();
 
   /** @param slots undefined: the server is not a node of a Cluster */
@@ -82,7 +84,9 @@ export class RedisNode {
   }
 
   private ownReplyOf(session: Session, words: string[]): Reply {
+    const watched = this.watch(words);
     const reply = this.refusalOf(words) ?? this.copiesOf(words) ?? this.server.execute(session, words);
+    watched(reply);
     this.slots?.ran(this, words);
     return reply;
   }

@@ -5,6 +5,7 @@ import { MOST_DRIFT, type Fault, type Plan, type Planner } from './plan';
 import { Process } from './process';
 import { Random } from './random';
 import { RedisHost } from './redis-host';
+import { Replays } from './replays';
 import { Scheduler } from './scheduler';
 
 /** Work of a lib in a run, and what must hold. */
@@ -91,7 +92,9 @@ export class World {
     this.lines = records ? [] : undefined;
     Process.records = records;
     this.members = Array.from({ length: plan.processes }, (_, index) => new Member(this, index));
+    const replays = new Replays(this.redis.memory.server.db, (name) => this.hasChanged(name));
     for (const node of this.redis.nodes) {
+      node.watch = (words) => replays.watch(words);
       const at = plan.masters > 1 ? ` at ${node.port}` : '';
       node.ran = (process, words, reply) =>
         this.note('redis', () => `${process}${at}: ${this.shown(words)} -> ${shown(reply)}`);
@@ -171,6 +174,13 @@ export class World {
 
   expect(holds: boolean, what: () => string): void {
     if (!holds) this.violate(what());
+  }
+
+  /** Called when the second run of a call has changed something although its header says that it does not. */
+  private hasChanged(script: string): void {
+    // What it knows the first run by may be gone.
+    const isExcused = (['evict', 'failover', 'redis-clock', 'stranger'] as const).some((kind) => this.had.has(kind));
+    this.expect(isExcused, () => `the script ${script} ran twice for one call, and has changed something again`);
   }
 
   /** Adds a line to the trace, and to the hash of the run. */

@@ -56,7 +56,6 @@ export interface Task extends Payload {
   cancelledUs: number | undefined;
   deaths: number;
   replays: number;
-  lastFailureUs: number;
 }
 
 export interface Operation {
@@ -121,7 +120,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     groupShare: random.chance(0.5) ? random.integer(1, 2) : 0,
     groupWindowMs: random.chance(0.2) ? random.magnitude(5, 200) : 0,
   }),
-  operation: (random, { leaseMs, ids, conflicts }) => {
+  operation: (random, { leaseMs, ids, conflicts, hasStranger }) => {
     const kinds = [
       'schedule',
       'schedule',
@@ -140,7 +139,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     return {
       kind,
       ids: [...new Set(Array.from({ length: kind === 'schedule' || kind === 'cancel' ? 1 : count }, id))],
-      name: random.chance(0.8) ? 'a' : 'b',
+      name: random.chance(hasStranger ? 0.5 : 0.8) ? 'a' : 'b',
       delayMs: random.chance(0.4) ? 0 : random.magnitude(1, 3 * leaseMs),
       onConflict: random.pick(conflicts),
       evenRunning: random.chance(0.5),

@@ -4,7 +4,9 @@ import { Owners, type Owner } from '../engine/owners';
 import type { Fault } from '../engine/plan';
 import type { Process } from '../engine/process';
 import type { Member } from '../engine/member';
+import { nameOfScript } from '../engine/replays';
 import type { Lib, Model, World } from '../engine/world';
+import type { Reply } from '../../../libs/memory-redis/src/reply';
 import { codeOf } from './codes';
 import { work, type Operation, type Payload, type Settings, type Task } from './delayed-task-work';
 
@@ -35,10 +37,16 @@ class TaskModel implements Model<Operation> {
   private readonly cutShort = new Set<string>();
   /** How many calls in flight replace the task of an id. */
   private readonly replacing = new Map<string, number>();
+  /** Calls of `cancel` in flight. Those of a process that dies may take effect. */
+  private readonly cancelling = new Set<{ readonly process: Process; readonly id: string }>();
   /** Ids whose tasks a call may have moved. */
   private readonly moving = new Set<string>();
   /** How many calls replay or drop dead letters now, or may do so later, because their outcome is unknown. */
   private replaying = 0;
+  /** When Redis has stored last that an attempt of an id has failed. */
+  private readonly failedUs = new Map<string, number>();
+  /** Leases that have ended so. */
+  private readonly failures = new Set<string>();
   private dropping = 0;
   private clockWasSet = false;
   private lostKeys = false;
@@ -48,6 +56,15 @@ class TaskModel implements Model<Operation> {
     private readonly options: Settings,
   ) {
     this.owners = new Owners(world);
+    for (const node of world.redis.nodes) {
+      const { ran } = node;
+      node.ran = (process, words, reply) => {
+        ran(process, words, reply);
+        const name = nameOfScript(words[1] ?? '');
+        if (name === 'take' && Array.isArray(reply)) this.expectLeased(words, reply);
+        if (name === 'fail' && reply === 'retried') this.hasFailed(words.slice(3 + Number(words[2])));
+      };
+    }
   }
 
   app(member: Member): ModuleMetadata {
@@ -88,6 +105,10 @@ class TaskModel implements Model<Operation> {
   }
 
   disturbed(fault: Fault): void {
+    if (fault.kind === 'kill') {
+      const { process } = this.world.members[fault.p] as Member;
+      for (const call of this.cancelling) if (call.process === process) this.endless([call.id]);
+    }
     if (fault.kind === 'redis-clock') {
       this.clockWasSet = true;
       this.owners.excuse();
@@ -104,7 +125,12 @@ class TaskModel implements Model<Operation> {
     const { kind, ids, delayMs, evenRunning } = operation;
     const id = ids[0] as string;
     if (kind === 'schedule' || kind === 'many') return this.schedule(tasks, operation);
-    if (kind === 'cancel') return this.cancel(tasks, id, evenRunning);
+    if (kind === 'cancel') {
+      const call = { process: member.process, id };
+      this.cancelling.add(call);
+      await this.cancel(tasks, id, evenRunning);
+      return void this.cancelling.delete(call);
+    }
     if (kind === 'reschedule') return this.reschedule(tasks, id, delayMs);
     if (kind === 'drop') {
       for (const task of ids.length > 1 ? this.tasks : this.of(ids)) task.mayBeDropped = true;
@@ -300,6 +326,8 @@ class TaskModel implements Model<Operation> {
     world.expect(!isAgain, () => `task ${task.n} (${id}) runs again although its handler has returned`);
     this.takesSlot(process);
     if (context.group !== undefined) this.takesPlace(context.group);
+    const isLost = isAborted() && process.hasNoticed;
+    world.expect(!isLost, () => `attempt ${attempt} of task ${task.n} (${id}) begins although its lease has ended`);
     const key = `${process.pid}:${id}:${attempt}`;
     const running: Running = { task, process, events: 0, late: false };
     this.running.set(key, [...(this.running.get(key) ?? []), running]);
@@ -339,6 +367,28 @@ class TaskModel implements Model<Operation> {
     if (isAborted()) running.late = true;
     else task.returned++;
     return task.n;
+  }
+
+  /** @param args id of the task, and token of its lease */
+  private hasFailed([id = '', token = '']: readonly string[]): void {
+    const lease = `${id} ${token}`;
+    // A repeated call gets the same reply.
+    if (this.failures.has(lease)) return;
+    this.failures.add(lease);
+    this.failedUs.set(id, this.world.nowUs);
+  }
+
+  /** A take returns only tasks that this call has leased, also if it is repeated. @param words EVALSHA, hash, number of keys, keys, token */
+  private expectLeased(words: readonly string[], [, , buried, ...rows]: readonly Reply[]): void {
+    const { memory } = this.world.redis;
+    const [keys, token = ''] = [words.slice(3, 3 + Number(words[2])), words[3 + Number(words[2])]];
+    const keyOf = (room: string): string => keys.find((key) => key.endsWith(`:${room}`)) ?? '';
+    for (let at = 0; at < rows.length - 4 * Number(buried); at += 4) {
+      const id = rows[at] as string;
+      const run = String(memory.run('HGET', [keyOf('runs'), id]));
+      const isLeased = run.split(' ')[2] === token && memory.run('ZSCORE', [keyOf('leased'), id]) !== null;
+      this.world.expect(isLeased, () => `a take returned ${id}, which it has not leased: ${run}`);
+    }
   }
 
   /** "Leases are renewed after a third of their length", and soon again if that fails. */
@@ -401,7 +451,6 @@ class TaskModel implements Model<Operation> {
     running.events++;
     // Redis may have had the outcome, and its reply was lost.
     if (outcome === 'lost' && running.late) task.mayBeGone = true;
-    if (outcome === 'retried') task.lastFailureUs = world.nowUs;
     if (outcome === 'dead') this.dies(task);
     if (outcome !== 'done') return;
     world.expect(task.doneUs === undefined || task.excused, () => `task ${task.n} (${id}) is done twice`);
@@ -425,12 +474,11 @@ class TaskModel implements Model<Operation> {
 
   private unknown(id: string, outcome: string): void {
     const tasks = this.of([id]);
-    const task = tasks[0] as Task;
-    if (outcome !== 'dead' || tasks.length !== 1) return;
-    this.dies(task);
-    const sinceMs = (this.world.nowUs - task.lastFailureUs) / 1_000;
-    const isRight = sinceMs >= UNKNOWN_MS - 5 || this.clockWasSet || task.excused;
-    this.world.expect(isRight, () => `task ${task.n} is dead as unknown ${sinceMs} ms after its last attempt failed`);
+    if (outcome !== 'dead') return;
+    if (tasks.length === 1) this.dies(tasks[0] as Task);
+    const sinceMs = (this.world.nowUs - (this.failedUs.get(id) ?? 0)) / 1_000;
+    const isRight = sinceMs >= UNKNOWN_MS - 5 || this.clockWasSet || tasks.some(({ excused }) => excused);
+    this.world.expect(isRight, () => `task ${id} is dead as unknown ${sinceMs} ms after its last attempt failed`);
   }
 
   /** True if nothing has happened that may make a call fail for longer than a moment. */
@@ -451,7 +499,7 @@ class TaskModel implements Model<Operation> {
       doneUs: undefined,
       cancelledUs: undefined,
     };
-    const counts = { begun: 0, returned: 0, deaths: 0, replays: this.replaying, lastFailureUs: 0 };
+    const counts = { begun: 0, returned: 0, deaths: 0, replays: this.replaying };
     const task: Task = { n, id, ...payload, ...state, ...counts };
     this.tasks.push(task);
     return task;

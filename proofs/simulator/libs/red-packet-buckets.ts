@@ -1,7 +1,10 @@
 import type { ModuleMetadata } from '@nestjs/common';
+import { spread } from '../../../libs/internal/src';
+import type { Reply } from '../../../libs/memory-redis/src/reply';
 import type * as Packets from '../../../libs/red-packet/src';
 import type { Fault } from '../engine/plan';
 import type { Random } from '../engine/random';
+import { nameOfScript } from '../engine/replays';
 import type { Member } from '../engine/member';
 import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
@@ -10,6 +13,8 @@ interface Settings {
   readonly packets: number;
   readonly buckets: number;
   readonly users: number;
+  /** True: all users belong to the first bucket. So packets move to it again and again. */
+  readonly isSkewed: boolean;
   readonly partitions: number;
   /** How far apart a crowd grabs, and how long faults take, ms. */
   readonly paceMs: number;
@@ -39,6 +44,8 @@ class BucketModel implements Model<Operation> {
   /** Packets in pools, on their way, won or refunded, if a failover has lost some of them or has brought some back. */
   private present: number | undefined;
   private hasLost = false;
+  /** When packets were sent, by source, destination and number of the transfer. */
+  private readonly sentUs = new Map<string, number>();
   /** When Redis lost writes last. */
   private lostUs = -Infinity;
   /** True if a failover has lost a part of the activity itself. */
@@ -52,6 +59,7 @@ class BucketModel implements Model<Operation> {
       const { ran } = node;
       node.ran = (process, words, reply) => {
         ran(process, words, reply);
+        this.follow(words, reply);
         if (words.some((word) => word.includes(':moves:'))) this.expectAllThere();
       };
     }
@@ -171,6 +179,21 @@ class BucketModel implements Model<Operation> {
     this.world.expect(report.ok, () => `the audit says: ${report.problems.join(' ')}`);
   }
 
+  /**
+   * Counts again when packets arrive that were sent before a failover: it may have lost that they were sent, but a process still has them.
+   * "Without `replicas`, it may lose, or have twice, packets that were moving."
+   */
+  private follow(words: readonly string[], reply: Reply): void {
+    const name = nameOfScript(words[1] ?? '');
+    if (!Array.isArray(reply) || (name !== 'send-packets' && name !== 'receive-packets')) return;
+    const [keys, args] = [words.slice(3, 3 + Number(words[2])), words.slice(3 + Number(words[2]))];
+    const own = bucketOf(keys.find((key) => key.includes(':moves:')) ?? '');
+    const [status, record = ''] = reply as string[];
+    if (status === 'sent') this.sentUs.set(`${own} ${args[0]} ${record.split('|')[0]}`, this.world.nowUs);
+    const isEarlier = (this.sentUs.get(`${args[0]} ${own} ${args[1]}`) ?? Infinity) <= this.lostUs;
+    if (status === 'received' && isEarlier && this.present !== undefined) this.present = this.count();
+  }
+
   /** "Any process may repeat each of them": at each moment Redis has all packets, also those of a process that dies now. */
   private expectAllThere(): void {
     if (this.isBroken || !this.isWhole()) return;
@@ -206,7 +229,6 @@ class BucketModel implements Model<Operation> {
         fields: new Map(words.flatMap((word, i) => (i % 2 === 0 ? [[word, words[i + 1] as string]] : []))),
       };
     });
-    const bucketOf = (key: string): string => /:(\d+)-\d+$/.exec(key)?.[1] ?? '0';
     const marksOf = new Map(marks.map(({ key, fields }) => [bucketOf(key), fields]));
     let moving = 0;
     for (const { key, fields } of marks) {
@@ -234,6 +256,24 @@ class BucketModel implements Model<Operation> {
   }
 }
 
+/** Returns the number of a bucket, by one of its keys. */
+function bucketOf(key: string): string {
+  return /:(\d+)-\d+$/.exec(key)?.[1] ?? '0';
+}
+
+/** Users of the first of so many buckets, by their number. */
+const usersAtHome = new Map<number, string[]>();
+
+/** Returns the n-th user of the first bucket, from 0. */
+function userAtHome(n: number, buckets: number): string {
+  const users = usersAtHome.get(buckets) ?? [];
+  usersAtHome.set(buckets, users);
+  for (let at = Number(users.at(-1)?.slice(1) ?? 0) + 1; users.length <= n; at++) {
+    if (spread(`u${at}`) % buckets === 0) users.push(`u${at}`);
+  }
+  return users[n] as string;
+}
+
 export const redPacketBuckets: Lib<Settings, Operation> = {
   name: 'red-packet-buckets',
   faults: {
@@ -258,19 +298,25 @@ export const redPacketBuckets: Lib<Settings, Operation> = {
     ['failover', 'slow'],
     ['slow', 'kill'],
   ],
+  // The first ones create the activity.
+  mostScripts: 60,
   settings: (random: Random) => ({
     packets: random.magnitude(4, 60),
     buckets: random.pick([2, 2, 3, 4]),
     users: random.chance(0.3) ? random.magnitude(2, 8) : random.magnitude(10, 100),
+    isSkewed: random.named('skew').chance(0.6),
     partitions: random.integer(2, 4),
     paceMs: random.magnitude(50, 1_500),
   }),
-  operation: (random, { users }) => {
+  operation: (random, { users, buckets, isSkewed }) => {
     const from = random.integer(1, users);
     const count = random.chance(0.5) ? 1 : random.magnitude(2, 12);
     return {
       kind: random.chance(0.93) ? 'grab' : random.pick(['look', 'look', 'pause', 'resume', 'close']),
-      users: Array.from({ length: Math.min(count, users) }, (_, index) => `u${((from + index) % users) + 1}`),
+      users: Array.from({ length: Math.min(count, users) }, (_, index) => {
+        const at = (from + index) % users;
+        return isSkewed ? userAtHome(at, buckets) : `u${at + 1}`;
+      }),
     };
   },
   scaleMs: ({ paceMs }) => paceMs,

@@ -3,6 +3,7 @@ import type * as Streams from '../../../libs/stream-consumer/src';
 import { Owners, type Owner } from '../engine/owners';
 import type { Fault } from '../engine/plan';
 import type { Member } from '../engine/member';
+import type { Process } from '../engine/process';
 import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
 import { leaseShare } from './delayed-task';
@@ -168,8 +169,9 @@ class StreamModel implements Model<Operation> {
     return member.app?.get(this.lib(member).StreamConsumerService) as Streams.StreamConsumerService;
   }
 
-  private partitionsOf({ life }: Member): number {
-    return this.options.partitions + (this.options.grows ? Math.min(2, life - 1) : 0);
+  private partitionsOf({ index, life }: Member): number {
+    // The first process has the number of before longer than the others.
+    return this.options.partitions + (this.options.grows ? Math.min(2, life - 1 + Number(index > 0)) : 0);
   }
 
   private streamOf(member: Member): Streams.StreamDefinition<Payload> {
@@ -249,6 +251,9 @@ class StreamModel implements Model<Operation> {
     world.expect(!isAgain, () => `message ${n} runs again in ${group} although its handler has returned`);
     if (this.options.ordered && !isExcused && !this.wasTidied) this.expectInOrder(message, group);
     this.expectInTime(message, group);
+    // A message that came late begins with a signal that has fired, because its lease may have ended, if Redis has not said that it has.
+    const isLost = signal.aborted && world.hadOnly('stranger', 'kill', 'flush', 'clock', 'deaf');
+    world.expect(!isLost, () => `attempt ${attempt} of message ${n} begins in ${group} although it is lost`);
     const place = `${process.pid} ${group}`;
     const busy = (this.busy.get(place) ?? 0) + 1;
     this.busy.set(place, busy);
@@ -267,12 +272,13 @@ class StreamModel implements Model<Operation> {
     // What a failover or an eviction made of older ones has no owner that is known here.
     if (!message.excused) this.owners.begin(owner);
     const beganUs = member.nowUs;
+    const working = { process, ends: false };
+    this.watch(working, group);
     try {
       for (const ms of payload.pieces) {
         await member.sleep(ms);
         if (!signal.aborted && !message.excused) {
           this.owners.stillHolds(owner);
-          this.expectRenewed(group);
         } else if (signal.aborted && !payload.deaf) throw new Error('the signal has fired');
       }
     } finally {
@@ -280,6 +286,7 @@ class StreamModel implements Model<Operation> {
       const isLost = world.isMild && signal.aborted && isShort && member.app !== undefined;
       world.expect(!isLost, () => `nothing took long, but the signal of message ${n} has fired in ${group}`);
       this.owners.end(owner);
+      working.ends = true;
       const stillBusy = this.busy.get(place) as number;
       if (stillBusy === concurrency) this.fullUs.set(group, member.nowUs);
       this.busy.set(place, stillBusy - 1);
@@ -295,6 +302,17 @@ class StreamModel implements Model<Operation> {
     if (signal.aborted) delivery.returnedLate++;
     else delivery.returned++;
     return undefined;
+  }
+
+  /** Looks at the leases again and again while a handler works. */
+  private watch(working: { readonly process: Process; readonly ends: boolean }, group: string): void {
+    const { world } = this;
+    const { leaseMs } = this.options;
+    world.scheduler.at(world.nowUs + 50 * leaseMs, () => {
+      if (working.ends || working.process.isDead || leaseShare(world, leaseMs) === 0) return;
+      this.expectRenewed(group);
+      this.watch(working, group);
+    });
   }
 
   /** "Leases are renewed after a third of their length", and soon again if that fails: those of sessions that have messages. */

@@ -4,8 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { planOf, type Element, type Plan } from '../engine/plan';
 import { Random } from '../engine/random';
+import { RedisHost } from '../engine/redis-host';
+import { nameOfScript, Replays } from '../engine/replays';
 import { Scheduler } from '../engine/scheduler';
 import { libs } from '../libs';
+import { MemoryRedis } from '../../../libs/memory-redis/src';
+import type { Reply } from '../../../libs/memory-redis/src/reply';
 import { shrunk } from '../shrink';
 import { LONG } from '../../../test/support/size';
 
@@ -124,5 +128,47 @@ describe('Scheduler', () => {
     expect(new Set(orders.map((order) => order.at(-1)))).toEqual(new Set(['d']));
     expect(new Set(orders).size).toBe(6);
     expect(orderOf(1)).toBe(orderOf(1));
+  });
+});
+
+describe('Replays', () => {
+  const scriptOf = (name: string, code: string): string =>
+    `#!lua\n--[[\n${name}: a script.\n\nO(1). TTL: none. Clock: none. Replay: returns 0 and\nchanges nothing.\n]]\n${code}`;
+
+  it('reports a call that changes something when Redis runs it again, if the header denies that', () => {
+    const { server } = new MemoryRedis();
+    const session = server.open(
+      () => undefined,
+      () => undefined,
+    );
+    const changed: string[] = [];
+    const replays = new Replays(server.db, (name) => changed.push(name));
+    const run = (...words: string[]): Reply => {
+      const watched = replays.watch(words);
+      const reply = server.execute(session, words);
+      watched(reply);
+      return reply;
+    };
+    const again = run('SCRIPT', 'LOAD', scriptOf('retry', "return redis.call('INCR', KEYS[1])")) as string;
+    const once = run('SCRIPT', 'LOAD', scriptOf('cancel', "return redis.call('SET', KEYS[1], ARGV[1])")) as string;
+    const other = run('SCRIPT', 'LOAD', scriptOf('count', "return redis.call('INCR', KEYS[1])")) as string;
+    expect([nameOfScript(again), nameOfScript(once), nameOfScript('none')]).toEqual(['retry', 'cancel', undefined]);
+    for (const [sha, key] of [[again, 'a'] as const, [once, 'b'] as const, [other, 'c'] as const]) {
+      for (const token of ['x', 'y', 'y']) run('EVALSHA', sha, '1', key, token);
+    }
+    expect(changed).toEqual(['retry']);
+  });
+});
+
+describe('RedisHost', () => {
+  it('knows when something ends by what Redis has stored', () => {
+    const scheduler = new Scheduler(new Random(1));
+    const redis = new RedisHost(scheduler, new Random(2), 1);
+    const ms = (offset: number): string => String(1_800_000_000_000 + offset);
+    redis.memory.run('SET', ['lock', `${ms(40)}1${ms(2)}345 owner`]);
+    redis.memory.run('ZADD', ['leased', ms(70), 't1', ms(30_000), 't2']);
+    redis.memory.run('HSET', ['queue', 'p1', `${ms(1)}123${ms(60)}`]);
+    expect(redis.endsAfter(0)).toEqual([1_000, 40_000, 60_000, 70_000]);
+    expect(redis.endsAfter(40_000)).toEqual([60_000, 70_000]);
   });
 });
