@@ -43,8 +43,12 @@ function groupSourceOf({ shared, body }: FuzzProgram): string {
 
 const linesIn = (text: string): number => text.split('\n').length;
 
-/** An integer, null, text or bytes, or an array of these, in a form that Jest shows well. */
+/**
+ * An integer, null, text or bytes, or an array of these, in a form that Jest shows well. After `redis.setresp(3)` a script may return a
+ * boolean, which is a number in RESP2.
+ */
 function shownValue(raw: unknown): unknown {
+  if (typeof raw === 'boolean') return Number(raw);
   if (Buffer.isBuffer(raw)) return `bytes ${raw.toString('hex')}`;
   if (Array.isArray(raw)) return raw.map(shownValue);
   if (raw instanceof Error) return `error ${raw.message}`;
