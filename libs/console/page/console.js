@@ -1,6 +1,6 @@
 // The console of luanest, as a browser runs it.
 import { render } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api } from './api.js';
 import { html } from './dom.js';
 import { page, sectionOf } from './hooks.js';
@@ -83,7 +83,8 @@ function App() {
   useEffect(() => {
     document.title = `${titleOf(route)} · luanest`;
   });
-  useEffect(() => {
+  // At once: later, it would take the focus from somebody who already types into the search.
+  useLayoutEffect(() => {
     // A screen reader goes on at the heading of what was opened. A filter or a page of the same list leaves the focus.
     if (!moved.current) return;
     scrollTo(0, 0);

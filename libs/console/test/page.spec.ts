@@ -98,6 +98,21 @@ it('finds an id from any screen by the keyboard, and shows hostile texts as text
   await sees(page, '.empty', 'Nothing has this id');
 });
 
+it('leaves the focus to somebody who types as soon as a screen is there', async () => {
+  const page = await open('#/queues/tasks');
+  await sees(page, '.tabs a[aria-current]', 'Waiting');
+  const focus = await page.evaluate(`new Promise((resolve) => {
+    new MutationObserver((_, observer) => {
+      if (document.querySelector('h1')?.textContent !== 'Held') return;
+      observer.disconnect();
+      document.getElementById('search').focus();
+      setTimeout(() => resolve(document.activeElement.id), 500);
+    }).observe(document.body, { childList: true, subtree: true, characterData: true });
+    location.hash = '#/locks/held';
+  })`);
+  expect(focus).toBe('search');
+});
+
 it('keeps what is typed while the server sends news', async () => {
   const page = await open('#/queues/tasks');
   await sees(page, '.tabs a[aria-current]', 'Waiting');
