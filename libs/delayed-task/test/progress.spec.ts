@@ -1,6 +1,6 @@
 import type { TaskContext } from 'luanest/delayed-task';
 import { Gate } from '../../../test/support/gate';
-import { eventually } from '../../../test/support/wait';
+import { eventually, sleep } from '../../../test/support/wait';
 import { openBench, servers, type Bench } from './support';
 import { few } from '../../../test/support/few';
 
@@ -90,5 +90,22 @@ describe.each(few(servers))('the progress of a task on %s', (_, client, partitio
     expect((await bench.tasks.get('a'))?.progress).toBeUndefined();
     gate.open();
     await bench.tasks.cancel('a');
+  });
+
+  it('is waited for without keeping the process from ending', async () => {
+    const bench = await open({ work: false });
+    await bench.tasks.schedule('t', null, { id: 'a', delayMs: 3_600_000 });
+    // Without those that were unreferenced.
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = timers();
+    const waiting = bench.tasks.waitFor('a', { timeoutMs: 500 });
+    const seen: number[] = [];
+    for (let at = 0; at < 21; at++) {
+      await sleep(10);
+      seen.push(timers());
+    }
+    // Calls to Redis have timers.
+    expect(seen.sort((one, other) => one - other)[10]).toBe(before);
+    expect(await waiting).toMatchObject({ state: 'waiting' });
   });
 });
