@@ -3,8 +3,6 @@ import { Random } from './engine/random';
 import { World, type Lib } from './engine/world';
 
 const MOST_OPERATIONS = 8;
-/** Scripts of each process at which faults happen: its first ones. */
-const MOST_SCRIPTS = 20;
 /**
  * Variants of one small run: so many are drawn of each sort, so that a minute has many small runs. The first ones have one or two faults,
  * and those from `FIRST_CHAIN` on have a chain of faults.
@@ -31,23 +29,18 @@ export class Variants {
     this.small = this.smallPlan();
     const world = new World(lib, this.small);
     world.run();
-    const hits = Array.from({ length: this.small.processes }, (_, p) => this.hitsOf(p, world.scriptsSent[p] ?? 0));
     const random = new Random(seed, 'hits');
-    this.hits = hits
-      .flat()
-      .map((hit) => ({ hit, order: random.next() }))
-      .sort((a, b) => a.order - b.order)
-      .map(({ hit }) => hit);
+    const situations = this.faultsOf(0).length === 0 ? [] : [...world.situations.values()];
+    // A script that is sent all the time, and finds nothing to do, is one situation, and so is the one that did something.
+    this.hits = Array.from({ length: situations.length === 0 ? 0 : MOST_VARIANTS }, () => {
+      const script = random.pick(random.pick(situations));
+      return { ...script, fault: random.pick(this.faultsOf(script.p)) };
+    });
   }
 
   /** Numbers of the variants, in the order in which they run: one of each sort in turn. */
   get numbers(): number[] {
-    const { length } = this.hits;
-    if (length < 2) return Array.from({ length }, (_, number) => number);
-    return Array.from({ length: MOST_VARIANTS }, (_, number) => [
-      ...(number < 2 * length ? [number] : []),
-      FIRST_CHAIN + number,
-    ]).flat();
+    return this.hits.flatMap((_, number) => [number, FIRST_CHAIN + number]);
   }
 
   /** @param number one of `numbers` */
@@ -59,8 +52,7 @@ export class Variants {
       // What takes over does so after a lease.
       return { ...small, endMs: small.endMs + 3 * scaleMs, elements: [...small.elements, ...this.chain(random)] };
     }
-    const isPair = hits.length > 1 && number % 2 === 1;
-    const some = isPair ? [random.pick(hits), random.pick(hits)] : [hits[hits.length > 1 ? number / 2 : number] as Hit];
+    const some = number % 2 === 1 ? [random.pick(hits), random.pick(hits)] : [hits[number] as Hit];
     return { ...small, elements: [...small.elements, ...some] };
   }
 
@@ -100,7 +92,7 @@ export class Variants {
     return { ...plan, mild: false, endMs: atMs + 2 * roundMs, elements };
   }
 
-  private hitsOf(p: number, scripts: number): Hit[] {
+  private faultsOf(p: number): readonly Fault[] {
     const scaleMs = this.lib.scaleMs(this.small.settings as never);
     const longMs = Math.round(1.5 * scaleMs);
     const faults: readonly Fault[] = [
@@ -119,9 +111,6 @@ export class Variants {
       { kind: 'failover', master: 0, lostMs: 1, downMs: 50, part: true },
       { kind: 'redis-down', master: 0, downMs: longMs, scripts: 1, withinMs: scaleMs },
     ];
-    const kinds = faults.filter(({ kind }) => kind in this.lib.faults && !this.without.has(kind satisfies FaultKind));
-    return Array.from({ length: Math.min(scripts, this.lib.mostScripts ?? MOST_SCRIPTS) }, (_, index) =>
-      kinds.map((fault) => ({ p, script: index + 1, fault })),
-    ).flat();
+    return faults.filter(({ kind }) => kind in this.lib.faults && !this.without.has(kind satisfies FaultKind));
   }
 }

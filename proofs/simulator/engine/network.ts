@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import type { Reply } from '../../../libs/memory-redis/src/reply';
 import type { Session } from '../../../libs/memory-redis/src/session';
 import { encode, RequestReader } from '../../../libs/memory-redis/src/resp';
 import type { SimulatedTimer } from './globals';
@@ -36,6 +37,8 @@ export class Link {
   sent = 0;
   /** Called before a script is sent. */
   sends: (script: number, name: string) => void = () => undefined;
+  /** Called when Redis has run a script. */
+  ran: (script: number, name: string, reply: Reply) => void = () => undefined;
 
   constructor(readonly random: Random) {}
 
@@ -182,8 +185,9 @@ export class ClientSocket extends EventEmitter {
   private send(words: string[]): void {
     const { process, link } = this;
     const runsScript = /^evalsha/i.test(words[0] ?? '');
+    const script = runsScript ? ++link.sent : 0;
     if (runsScript) {
-      link.sends(++link.sent, words[1] ?? '');
+      link.sends(script, words[1] ?? '');
       link.beginHold(process.nowUs);
     }
     const cut = runsScript ? link.nextCut() : undefined;
@@ -198,6 +202,7 @@ export class ClientSocket extends EventEmitter {
       const { session } = this;
       if (!session) return;
       const reply = this.redis.execute(session, words, process.name);
+      if (runsScript) link.ran(script, words[1] ?? '', reply);
       this.push(encode(reply, session.protocol));
       if (this.isQuitting) this.receive(() => this.destroy());
     });

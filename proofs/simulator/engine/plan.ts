@@ -120,8 +120,6 @@ export interface Planner {
   readonly together: readonly (readonly FaultKind[])[];
   /** Further kinds that follow each other closely in small runs, see `systematic`. */
   readonly chains?: readonly (readonly FaultKind[])[];
-  /** How many scripts of each process faults meet in small runs, its first ones. Default: 20. */
-  readonly mostScripts?: number;
   /** Draws the options of the lib, and how its users behave. */
   settings(random: Random): unknown;
   operation(random: Random, settings: never): unknown;
@@ -316,7 +314,7 @@ export function faultOf(
         kind,
         master,
         error: random.pick(Object.keys(REFUSALS) as Refusal[]),
-        count: random.magnitude(1, mild ? 6 : 20),
+        count: hasEdges && random.chance(0.5) ? 1 : random.magnitude(1, mild ? 6 : 20),
       };
     case 'flush':
       return { kind, master };

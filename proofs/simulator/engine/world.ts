@@ -1,4 +1,5 @@
 import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
+import { RedisError, type Reply } from '../../../libs/memory-redis/src/reply';
 import { Faults } from './faults';
 import { bootOf, Member } from './member';
 import { MOST_DRIFT, type Fault, type Plan, type Planner } from './plan';
@@ -62,8 +63,8 @@ export class World {
   readonly members: Member[];
   /** True after the last fault and operation. */
   isHealed = false;
-  /** Number of scripts that each process has sent before the last fault or operation. */
-  readonly scriptsSent: number[] = [];
+  /** Scripts that processes have sent before the last fault or operation, by what they were and what Redis replied. */
+  readonly situations = new Map<string, { readonly p: number; readonly script: number }[]>();
   /** Faults that have happened. */
   readonly had = new Set<Fault['kind']>();
   /** Faults that wait until another process sends this script. */
@@ -113,7 +114,10 @@ export class World {
           else this.perform(element.p, element.operation);
         });
       }
-      for (const { index, link } of this.members) link.sends = (script, name) => this.sends(index, script, name);
+      for (const { index, link } of this.members) {
+        link.sends = (script, name) => this.sends(index, script, name);
+        link.ran = (script, name, reply) => this.remember(index, script, `${name} ${kindOf(reply)}`);
+      }
       this.advance(this.plan.endMs);
       this.heal();
       this.settle();
@@ -274,7 +278,6 @@ export class World {
   }
 
   private sends(p: number, script: number, name: string): void {
-    if (!this.isHealed) this.scriptsSent[p] = script;
     for (const follower of this.followers.filter((one) => one.name === name && one.p !== p)) {
       if (follower.skip-- > 0) continue;
       this.followers = this.followers.filter((one) => one !== follower);
@@ -285,6 +288,12 @@ export class World {
       if (element.next !== undefined) this.followers.push({ ...element.next, p, name });
       this.meets(element.fault);
     }
+  }
+
+  private remember(p: number, script: number, situation: string): void {
+    if (this.isHealed) return;
+    const some = this.situations.get(situation) ?? [];
+    this.situations.set(situation, [...some, { p, script }]);
   }
 
   /** Makes a fault happen to a script that is sent now. Those of the connection meet this script; the others come when it has been sent. */
@@ -424,6 +433,14 @@ function brokenCallsOf(fault: Fault): number {
   if (fault.kind === 'flush' || fault.kind === 'deaf') return 0;
   if (fault.kind === 'refuse') return fault.count;
   return fault.kind === 'cut' && fault.how !== 'late' ? 1 : Infinity;
+}
+
+/** Returns the kind of a reply, such as whether a script has taken something: a word of it, or the sign of a number. */
+function kindOf(reply: Reply | undefined): string {
+  if (reply instanceof RedisError) return reply.message.split(' ', 1)[0] as string;
+  if (Array.isArray(reply)) return `${kindOf(reply[0] as Reply | undefined)}${Math.min(reply.length, 4)}`;
+  if (typeof reply === 'number') return String(Math.sign(reply));
+  return typeof reply === 'string' && /^[a-z-]+$/.test(reply) ? reply : typeof reply;
 }
 
 function shown(reply: unknown): string {

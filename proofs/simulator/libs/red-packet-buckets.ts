@@ -83,7 +83,7 @@ class BucketModel implements Model<Operation> {
     this.won.clear();
     this.world.scheduler.at(this.world.nowUs + 1, () => {
       const isThere = this.keysOf('meta').length > 0 || this.wasCreated;
-      this.isBroken ||= isThere && !this.isWhole();
+      this.isBroken ||= isThere && (!this.isWhole() || !this.isOpened());
       this.present = isThere ? this.count() : undefined;
     });
   }
@@ -201,6 +201,13 @@ class BucketModel implements Model<Operation> {
     this.world.expect(count === present, () => `Redis has ${count} of ${present} packets`);
   }
 
+  /** True if the creation has ended, which the key without a number of a bucket says. */
+  private isOpened(): boolean {
+    const { memory } = this.world.redis;
+    const roots = memory.run('KEYS', [`*:red-packet:*:meta:${ACTIVITY}`]) as string[];
+    return roots.some((key) => STATES.includes(memory.run('HGET', [key, 'state']) as string));
+  }
+
   /** True if each bucket was created and opened. */
   private isWhole(): boolean {
     const { memory } = this.world.redis;
@@ -298,8 +305,6 @@ export const redPacketBuckets: Lib<Settings, Operation> = {
     ['failover', 'slow'],
     ['slow', 'kill'],
   ],
-  // The first ones create the activity.
-  mostScripts: 60,
   settings: (random: Random) => ({
     packets: random.magnitude(4, 60),
     buckets: random.pick([2, 2, 3, 4]),

@@ -1,9 +1,11 @@
 import type { ModuleMetadata } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
+import type { Reply } from '../../../libs/memory-redis/src/reply';
 import type * as Scheduled from '../../../libs/scheduled-lock/src';
 import { Owners, type Owner } from '../engine/owners';
 import type { Fault } from '../engine/plan';
 import type { Process } from '../engine/process';
+import { nameOfScript } from '../engine/replays';
 import type { Random } from '../engine/random';
 import type { Member } from '../engine/member';
 import type { Lib, Model, World } from '../engine/world';
@@ -53,6 +55,8 @@ class ScheduledModel implements Model<Operation> {
   /** How long requests and replies were held back so far, in all, ms. */
   private heldMs = 0;
   private readonly disturbedNodes = new Set<number>();
+  /** Slots that ticks have claimed, by the owners of their runs. */
+  private readonly claimed = new Map<string, number>();
   /** When each node was started and killed. */
   private readonly uptimes: { readonly member: Member; readonly upUs: number; downUs: number }[] = [];
 
@@ -61,6 +65,13 @@ class ScheduledModel implements Model<Operation> {
     private readonly options: Settings,
   ) {
     this.owners = new Owners(world);
+    for (const node of world.redis.nodes) {
+      const { ran } = node;
+      node.ran = (process, words, reply) => {
+        ran(process, words, reply);
+        this.follow(words, reply);
+      };
+    }
   }
 
   app(member: Member): ModuleMetadata {
@@ -93,6 +104,22 @@ class ScheduledModel implements Model<Operation> {
     if (kind === 'history') return void (await locks.history('job').catch(codeOf));
     this.wasCalled = true;
     await locks.runNow('job').catch(codeOf);
+  }
+
+  /** "The node gives slot and lock back as soon as Redis answers. Then a later tick of another node can claim the slot." */
+  private follow(words: readonly string[], reply: Reply): void {
+    const name = nameOfScript(words[1] ?? '');
+    if (name !== 'claim' && name !== 'complete') return;
+    const args = words.slice(3 + Number(words[2]));
+    const [owner = '', , mode] = args;
+    const [status, slot] = (Array.isArray(reply) ? reply : []) as readonly Reply[];
+    if (name === 'claim' && mode === 'tick' && status === 'ran') this.claimed.set(owner, Number(slot));
+    const claimed = this.claimed.get(owner);
+    const isGivenBack = name === 'complete' && args[2] === 'redis-error' && reply === 1;
+    if (!isGivenBack || claimed === undefined) return;
+    this.claimed.delete(owner);
+    const last = Number(this.world.redis.memory.run('HGET', [words[3] as string, 'slot']));
+    this.world.expect(last < claimed, () => `the slot ${claimed} was given back, and nobody can claim it`);
   }
 
   started(member: Member): void {

@@ -92,7 +92,8 @@ class StreamModel implements Model<Operation> {
     for (const [index, group] of this.options.groups.entries()) {
       const options = { stream: this.streamOf(member), group, ordered };
       const start = async (): Promise<void> => {
-        await member.sleep(1 + index * this.options.groupsApartMs);
+        // Later processes start their second group later, so that a new partition has one group for a time.
+        await member.sleep(1 + (member.index > 0 ? index * this.options.groupsApartMs : 0));
         const code = await streams
           .handle<Payload>(options, (message) => this.handle(member, message))
           .then(() => undefined, codeOf);
