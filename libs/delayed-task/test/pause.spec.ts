@@ -1,7 +1,9 @@
+import { Redis } from 'ioredis';
+import { startRedis } from 'luanest/testing/servers';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { Partitions } from '../src/queue/task-codec';
-import { openBench, servers, type Bench } from './support';
+import { openBench, quiet, servers, type Bench } from './support';
 import { few } from '../../../test/support/few';
 
 describe.each(few(servers))('a pause on %s', (_, client, partitions) => {
@@ -67,16 +69,6 @@ describe.each(few(servers))('a pause on %s', (_, client, partitions) => {
     await eventually(() => expect(seen).toHaveLength(3));
   });
 
-  it('that ends while the channel is cut off is noticed', async () => {
-    const { raw, tasks } = await process();
-    await tasks.pause();
-    await tasks.schedule('quick', 'late');
-    await sleep(100);
-    if (partitions === 1) await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    await tasks.resume();
-    await eventually(() => expect(seen).toEqual(['late']));
-  });
-
   it('ends if somebody deletes its key, at the next sweep', async () => {
     const bench = await process();
     await bench.tasks.pause();
@@ -115,4 +107,25 @@ describe.each(few(servers))('a pause on %s', (_, client, partitions) => {
     await eventually(() => expect(seen).toEqual(['default']));
     expect(await bench.tasks.stats()).toMatchObject({ paused: false });
   });
+});
+
+it('a pause that ends while the channel is cut off is noticed', async () => {
+  // Other test files have connections to the shared server, too.
+  const server = await startRedis();
+  try {
+    const bench = await openBench(quiet(new Redis(server.port)), { partitions: 1, leaseMs: 60_000 });
+    const { raw, tasks } = bench;
+    const seen: unknown[] = [];
+    tasks.handle('quick', (payload) => void seen.push(payload));
+    bench.work();
+    await tasks.pause();
+    await tasks.schedule('quick', 'late');
+    await sleep(100);
+    await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await tasks.resume();
+    await eventually(() => expect(seen).toEqual(['late']));
+    await bench.close();
+  } finally {
+    await server.stop();
+  }
 });

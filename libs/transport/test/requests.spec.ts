@@ -11,6 +11,8 @@ import {
   type Type,
 } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload, RpcException } from '@nestjs/microservices';
+import { Redis } from 'ioredis';
+import { startRedis } from 'luanest/testing/servers';
 import { concatWith, firstValueFrom, from, lastValueFrom, map, NEVER, Observable, of, throwError, toArray } from 'rxjs';
 import { StreamRecord, type StreamContext } from 'luanest/transport';
 import { forkWorker } from '../../../test/support/fork-worker';
@@ -152,16 +154,24 @@ describe('the reply', () => {
 
   it('comes after the connection for replies was lost and opened again', async () => {
     let end: (() => void) | undefined;
-    const service = await serve(() => new Promise<string>((resolve) => (end = () => resolve('late'))));
-    const statuses: string[] = [];
-    service.client.status.subscribe((status) => statuses.push(status));
-    const reply = all(service);
-    await waitUntil('the handler runs', () => got.length > 0);
-    await standalone().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    await waitUntil('the client listens again', () => statuses.length === 3);
-    end?.();
-    expect(await reply).toEqual(['late']);
-    expect(statuses).toEqual(['connected', 'disconnected', 'connected']);
+    // Other test files have connections to the shared server, too.
+    const server = await startRedis();
+    try {
+      const own = new Redis(server.port);
+      const service = await serve(() => new Promise<string>((resolve) => (end = () => resolve('late'))), { raw: own });
+      const statuses: string[] = [];
+      service.client.status.subscribe((status) => statuses.push(status));
+      const reply = all(service);
+      await waitUntil('the handler runs', () => got.length > 0);
+      await own.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await waitUntil('the client listens again', () => statuses.length === 3);
+      end?.();
+      expect(await reply).toEqual(['late']);
+      expect(statuses).toEqual(['connected', 'disconnected', 'connected']);
+      await service.close();
+    } finally {
+      await server.stop();
+    }
   });
 });
 
@@ -303,10 +313,3 @@ it('runs guards, pipes and interceptors of Nest, and classes with request scope'
   await expect(all(service, 13)).rejects.toMatchObject({ message: 'Forbidden resource' });
   expect(got).toEqual(['made', 'made']);
 });
-
-const standalone = (): ReturnType<typeof standaloneClient> => {
-  raw ??= standaloneClient();
-  return raw;
-};
-let raw: ReturnType<typeof standaloneClient> | undefined;
-afterAll(() => raw?.disconnect());
