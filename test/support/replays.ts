@@ -82,6 +82,22 @@ export async function lostReplies<B extends ReplayBench>(open: OpenBench<B>): Pr
   };
 }
 
+/** Repeats calls that were not sent, because a client may need a moment to connect to a new master. */
+function sendsAgain(registry: ScriptRegistry): void {
+  const run = registry.run.bind(registry);
+  registry.run = async (script, input, options) => {
+    const untilMs = performance.now() + 10_000;
+    for (;;) {
+      try {
+        return await run(script, input, options);
+      } catch (error) {
+        if ((error as { code?: string }).code !== 'NOT_SENT' || performance.now() > untilMs) throw error;
+        await sleep(20);
+      }
+    }
+  };
+}
+
 /** Makes scripts run twice on a Cluster: a failover changes the master of the keys between the two runs. */
 export async function failovers<B extends ReplayBench>(open: OpenBench<B>): Promise<Replays<B>> {
   const cluster = await startCluster();
@@ -89,6 +105,7 @@ export async function failovers<B extends ReplayBench>(open: OpenBench<B>): Prom
   const [direct, replayed] = [await open(client()), await open(client())];
   const seen = new Set<string>();
   let between: (() => Promise<unknown>) | undefined;
+  for (const { registry } of [direct, replayed]) sendsAgain(registry);
   const { registry } = replayed;
   const run = registry.run.bind(registry);
   registry.run = async (script, input, options) => {
