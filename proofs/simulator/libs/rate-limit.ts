@@ -195,11 +195,12 @@ class LimitModel implements Model<Operation> {
     this.refusals.set(process, [...others, { subject, cost, limit, untilUs }].slice(-KEPT));
   }
 
+  /** A refusal that was dropped keeps its place until it is the oldest, since its process may drop it later, and evict another one before. */
   private dropRefusal({ process }: Member, subject: string): void {
     const all = this.refusals.get(process) ?? [];
     this.refusals.set(
       process,
-      all.filter((refusal) => refusal.subject !== subject),
+      all.map((refusal) => (refusal.subject === subject ? { ...refusal, untilUs: 0 } : refusal)),
     );
   }
 
