@@ -108,6 +108,7 @@ export class Variants {
       { kind: 'refuse', master: 0, error: 'OOM', count: 1 },
       { kind: 'flush', master: 0 },
       { kind: 'failover', master: 0, lostMs: 1, downMs: 50, part: false },
+      { kind: 'failover', master: 0, lostMs: scaleMs, downMs: 50, part: false },
       { kind: 'failover', master: 0, lostMs: 1, downMs: 50, part: true },
       { kind: 'redis-down', master: 0, downMs: longMs, scripts: 1, withinMs: scaleMs },
     ];

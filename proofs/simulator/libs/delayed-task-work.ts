@@ -104,15 +104,17 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
   chains: [
     ['cut', 'hold'],
     ['cut', 'refuse'],
+    ['redis-down', 'close'],
   ],
   settings: (random: Random) => ({
-    leaseMs: random.magnitude(100, 3_000),
+    leaseMs: Math.max(random.magnitude(100, 3_000), random.named('lease').chance(0.2) ? 2_000 : 0),
     partitions: random.integer(1, 3),
     concurrency: random.magnitude(1, 12),
     attempts: random.integer(1, 4),
     backoffMs: random.magnitude(5, 500),
     timeoutMs: random.chance(0.3) ? random.magnitude(50, 1_000) : 20_000,
-    drainMs: random.magnitude(10, 3_000),
+    // Some apps close before the replies to their calls are there.
+    drainMs: Math.min(random.magnitude(10, 3_000), random.named('drain').pick([10, 40, 3_000, 3_000, 3_000])),
     ids: random.magnitude(1, 20),
     conflicts: random.pick([['keep'], ['keep', 'keep', 'replace', 'after'], ['replace'], ['after']]),
     hasStranger: random.chance(0.3),

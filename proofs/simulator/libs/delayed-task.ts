@@ -48,6 +48,8 @@ class TaskModel implements Model<Operation> {
   /** Leases that have ended so. */
   private readonly failures = new Set<string>();
   private dropping = 0;
+  /** How long Redis was down so far, in all, ms. */
+  private downMs = 0;
   private clockWasSet = false;
   private lostKeys = false;
 
@@ -109,6 +111,7 @@ class TaskModel implements Model<Operation> {
       const { process } = this.world.members[fault.p] as Member;
       for (const call of this.cancelling) if (call.process === process) this.endless([call.id]);
     }
+    if (fault.kind === 'redis-down') this.downMs += fault.downMs;
     if (fault.kind === 'redis-clock') {
       this.clockWasSet = true;
       this.owners.excuse();
@@ -483,7 +486,7 @@ class TaskModel implements Model<Operation> {
 
   /** True if nothing has happened that may make a call fail for longer than a moment. */
   private get isGentle(): boolean {
-    return this.options.leaseMs >= 500 && this.world.hadOnly('cut', 'close', 'flush', 'clock', 'deaf');
+    return isGentle(this.world, this.options.leaseMs, this.downMs);
   }
 
   private newTask(id: string, payload: Omit<Payload, 'n'>): Task {
@@ -549,6 +552,20 @@ class TaskModel implements Model<Operation> {
 export function leaseShare(world: World, leaseMs: number): number {
   if (world.isBrief(0)) return leaseMs >= 200 ? 0.55 : 0;
   return world.isBrief(1) && leaseMs >= LONG_LEASE_MS ? 0.4 : 0;
+}
+
+/**
+ * Returns true if nothing has happened that may make a call fail for longer than a moment.
+ *
+ * @param downMs how long Redis was down so far, in all, ms
+ */
+export function isGentle(world: World, leaseMs: number, downMs: number): boolean {
+  if (leaseMs >= 500 && world.hadOnly('cut', 'close', 'flush', 'clock', 'deaf')) return true;
+  return (
+    leaseMs >= LONG_LEASE_MS &&
+    downMs <= Math.min(700, leaseMs / 3) &&
+    world.hadOnly('redis-down', 'close', 'clock', 'deaf')
+  );
 }
 
 function isUnknownTask(error: unknown): boolean {

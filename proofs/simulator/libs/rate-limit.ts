@@ -2,6 +2,7 @@ import type { ModuleMetadata } from '@nestjs/common';
 import type * as Limits from '../../../libs/rate-limit/src';
 import type { Fault } from '../engine/plan';
 import type { Process } from '../engine/process';
+import { nameOfScript } from '../engine/replays';
 import type { Random } from '../engine/random';
 import type { Member } from '../engine/member';
 import type { Lib, Model, World } from '../engine/world';
@@ -69,11 +70,30 @@ class LimitModel implements Model<Operation> {
   private clockWasSet = false;
   /** The last refusals of each process, of different subjects. */
   private readonly refusals = new Map<Process, Refusal[]>();
+  /** When Redis ran the calls that count or reset a subject, us. */
+  private readonly ran: {
+    readonly script: string;
+    readonly sender: string;
+    readonly subject: string;
+    readonly us: number;
+  }[] = [];
 
   constructor(
     private readonly world: World,
     private readonly options: Settings,
-  ) {}
+  ) {
+    for (const node of world.redis.nodes) {
+      const { ran } = node;
+      node.ran = (sender, words, reply) => {
+        ran(sender, words, reply);
+        const script = nameOfScript(words[1] ?? '') ?? '';
+        for (const key of words.slice(3, 3 + Number(words[2]))) {
+          const subject = /:r:\d+:(.*)$/.exec(key)?.[1];
+          if (subject !== undefined) this.ran.push({ script, sender, subject, us: world.nowUs });
+        }
+      };
+    }
+  }
 
   app(member: Member): ModuleMetadata {
     const { RateLimitModule, RateLimitEvents } = this.lib(member);
@@ -254,6 +274,7 @@ class LimitModel implements Model<Operation> {
     const { cost, subject, endsMs, wasReset } = hit;
     const isOver = this.options.algorithm === 'fixed-window' && world.redis.nowMs > endsMs + 1;
     const isFirst = hit.refunds++ === 0;
+    const wasBefore = this.wasCountedBeforeReset(hit);
     this.dropRefusal(member, subject);
     const refunded = await limits.refund(hit.decision).catch(codeOf);
     this.dropRefusal(member, subject);
@@ -268,6 +289,20 @@ class LimitModel implements Model<Operation> {
       refunded === 0 || !wasReset || !knowsResets || hit.excused,
       () => `hits of ${subject} are refunded after a reset`,
     );
+    world.expect(
+      refunded === 0 || !wasBefore || !knowsResets,
+      () => `hits of ${subject} are refunded after a reset, which ran before the reply that they are counted`,
+    );
+  }
+
+  /** True if Redis has reset the subject since it counted the hits. */
+  private wasCountedBeforeReset({ member, subject, beganUs, repliedUs }: Hit): boolean {
+    if ((['redis-clock', 'evict', 'failover'] as const).some((kind) => this.world.had.has(kind))) return false;
+    const own = this.ran.filter((call) => call.subject === subject);
+    const counted = own.filter(({ script, sender }) => script.startsWith('consume') && sender === member.name);
+    const inCall = counted.filter(({ us }) => us >= beganUs && us <= repliedUs);
+    const lastUs = Math.max(...inCall.map(({ us }) => us));
+    return inCall.length > 0 && own.some(({ script, us }) => script === 'reset' && us > lastUs);
   }
 
   private async forget(

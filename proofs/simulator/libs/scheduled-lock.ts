@@ -57,6 +57,11 @@ class ScheduledModel implements Model<Operation> {
   private readonly disturbedNodes = new Set<number>();
   /** Slots that ticks have claimed, by the owners of their runs. */
   private readonly claimed = new Map<string, number>();
+  /** Claims that Redis has granted, and whose end it has not got, by the owners of their runs. */
+  private readonly open = new Map<
+    string,
+    { readonly process: Process; readonly slot: number; readonly fence: number }
+  >();
   /** When each node was started and killed. */
   private readonly uptimes: { readonly member: Member; readonly upUs: number; downUs: number }[] = [];
 
@@ -69,7 +74,7 @@ class ScheduledModel implements Model<Operation> {
       const { ran } = node;
       node.ran = (process, words, reply) => {
         ran(process, words, reply);
-        this.follow(words, reply);
+        this.follow(process, words, reply);
       };
     }
   }
@@ -107,12 +112,17 @@ class ScheduledModel implements Model<Operation> {
   }
 
   /** "The node gives slot and lock back as soon as Redis answers. Then a later tick of another node can claim the slot." */
-  private follow(words: readonly string[], reply: Reply): void {
+  private follow(sender: string, words: readonly string[], reply: Reply): void {
     const name = nameOfScript(words[1] ?? '');
     if (name !== 'claim' && name !== 'complete') return;
     const args = words.slice(3 + Number(words[2]));
     const [owner = '', , mode] = args;
-    const [status, slot] = (Array.isArray(reply) ? reply : []) as readonly Reply[];
+    const [status, slot, fence] = (Array.isArray(reply) ? reply : []) as readonly Reply[];
+    const member = this.world.members.find((one) => one.name === sender);
+    if (name === 'complete') this.open.delete(owner);
+    else if (status === 'ran' && member !== undefined) {
+      this.open.set(owner, { process: member.process, slot: Number(slot), fence: Number(fence) });
+    }
     if (name === 'claim' && mode === 'tick' && status === 'ran') this.claimed.set(owner, Number(slot));
     const claimed = this.claimed.get(owner);
     const isGivenBack = name === 'complete' && args[2] === 'redis-error' && reply === 1;
@@ -127,9 +137,24 @@ class ScheduledModel implements Model<Operation> {
   }
 
   settled(): void {
+    this.expectGivenBack();
     if (this.wasCalled) return;
     this.expectAllSlots();
     if (this.world.hadOnly('kill', 'flush', 'deaf')) for (const run of this.runs) this.expectCaughtUp(run);
+  }
+
+  /** A claim that no run uses is given back, unless the call that does so is lost, too. */
+  private expectGivenBack(): void {
+    const { world } = this;
+    if (!world.hadOnly('hold', 'flush', 'deaf', 'clock')) return;
+    for (const { process, slot, fence } of this.open.values()) {
+      const isUp = world.members.some((member) => member.process === process);
+      const isUsed = this.runs.some((run) => run.fence === fence);
+      world.expect(
+        !isUp || isUsed,
+        () => `${process.name} has claimed the slot ${slot}, and has neither run it nor given it back`,
+      );
+    }
   }
 
   /**

@@ -6,7 +6,7 @@ import type { Member } from '../engine/member';
 import type { Process } from '../engine/process';
 import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
-import { leaseShare } from './delayed-task';
+import { isGentle, leaseShare } from './delayed-task';
 import { work, type Operation, type Payload, type Settings } from './stream-consumer-work';
 
 /** State of a message in a group. */
@@ -48,6 +48,8 @@ class StreamModel implements Model<Operation> {
   private readonly fullUs = new Map<string, number>();
   /** When a group was started first. It need not get what was published before. */
   private readonly joinedUs = new Map<string, number>();
+  /** How long Redis was down so far, in all, ms. */
+  private downMs = 0;
   private clockWasSet = false;
   /** Dead letters of messages whose id nobody knew then, by group and id: their publisher was stopped, and so was their first handler. */
   private readonly early = new Set<string>();
@@ -108,6 +110,7 @@ class StreamModel implements Model<Operation> {
   }
 
   disturbed(fault: Fault): void {
+    if (fault.kind === 'redis-down') this.downMs += fault.downMs;
     if (fault.kind === 'redis-clock') {
       this.clockWasSet = true;
       this.owners.excuse();
@@ -436,7 +439,7 @@ class StreamModel implements Model<Operation> {
 
   /** True if nothing has happened that may make a call fail for longer than a moment. */
   private get isGentle(): boolean {
-    return this.options.leaseMs >= 500 && this.world.hadOnly('cut', 'close', 'flush', 'clock', 'deaf');
+    return isGentle(this.world, this.options.leaseMs, this.downMs);
   }
 
   private newMessage(
