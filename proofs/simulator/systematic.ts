@@ -3,11 +3,11 @@ import { Random } from './engine/random';
 import { World, type Lib } from './engine/world';
 
 const MOST_OPERATIONS = 8;
-/**
- * Variants of one small run: so many are drawn of each sort, so that a minute has many small runs. The first ones have one or two faults,
- * and those from `FIRST_CHAIN` on have a chain of faults.
- */
-const MOST_VARIANTS = 60;
+/** Places for faults that are drawn for a small run. */
+const PLACES = 60;
+/** Variants of one small run: so many of each sort, so that a minute meets the settings of many runs. */
+const MOST_VARIANTS = 8;
+/** The first variants have one or two faults, and those from here on have a chain of faults. */
 const FIRST_CHAIN = 120;
 /** How many scripts come before the next fault of a chain. */
 const NEXT = [0, 0, 0, 1, 1, 2, 3];
@@ -32,7 +32,7 @@ export class Variants {
     const random = new Random(seed, 'hits');
     const situations = this.faultsOf(0).length === 0 ? [] : [...world.situations.values()];
     // A script that is sent all the time, and finds nothing to do, is one situation, and so is the one that did something.
-    this.hits = Array.from({ length: situations.length === 0 ? 0 : MOST_VARIANTS }, () => {
+    this.hits = Array.from({ length: situations.length === 0 ? 0 : PLACES }, () => {
       const script = random.pick(random.pick(situations));
       return { ...script, fault: random.pick(this.faultsOf(script.p)) };
     });
@@ -40,7 +40,7 @@ export class Variants {
 
   /** Numbers of the variants, in the order in which they run: one of each sort in turn. */
   get numbers(): number[] {
-    return this.hits.flatMap((_, number) => [number, FIRST_CHAIN + number]);
+    return this.hits.slice(0, MOST_VARIANTS).flatMap((_, number) => [number, FIRST_CHAIN + number]);
   }
 
   /** @param number one of `numbers` */
