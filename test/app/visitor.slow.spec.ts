@@ -173,7 +173,11 @@ it('says that too many guests came from this network, in both languages', async 
   await mood(page, 'open');
   await page.route('**/guests', (route) => route.fulfill({ status: 429, body: '{}' }));
   await page.keyboard.press('Space');
-  await page.locator('#message', { hasText: /^Too many new guests came from your network/ }).waitFor();
+  const told = page.locator('#message', { hasText: /^Too many new guests came from your network/ });
+  await told.waitFor();
+  // The page asks for the state of the rain each second. What it says stays.
+  for (let look = 0; look < 2; look++) await page.waitForResponse(/\/rains\//);
+  expect(await told.isVisible()).toBe(true);
   await page.close();
   const other = await open('/?rain=crowded', { locale: 'zh-CN' });
   await mood(other, 'open');

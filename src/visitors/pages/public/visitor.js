@@ -42,6 +42,8 @@ let words = wordsOf(lang);
 let rain;
 let mood = 'loading';
 let grabbing = false;
+/** The mood whose text is shown, or over which the outcome of a grab is shown. @type {string | undefined} */
+let told;
 /** True if the app responded to the last request, or has had less than 3 s for the present one. */
 let reachable = true;
 /** When the present look at the rain began, by this page's monotonic clock; undefined between two. @type {number | undefined} */
@@ -65,6 +67,7 @@ const textFor = (name) => /** @type {Record<string, any>} */ (words)[name];
 
 function speak() {
   speakPage(lang, words);
+  told = undefined;
   show(mood);
   showRain();
   showPoints();
@@ -85,11 +88,25 @@ function write(element, text) {
 /** @param {string} next */
 function show(next) {
   mood = next;
-  // A state without a text, of a newer version of the app, is shown by its name.
-  if (!grabbing) write(message, next === 'open' && !hasKeyboard ? words.openByTouch : (textFor(next) ?? next));
+  // What a grab has said stays until the mood changes.
+  if (!grabbing && told !== next) {
+    told = next;
+    // A state without a text, of a newer version of the app, is shown by its name.
+    write(message, next === 'open' && !hasKeyboard ? words.openByTouch : (textFor(next) ?? next));
+  }
   document.body.dataset.mood = next;
   winners.hidden = !['won', 'already-won'].includes(next);
   showBusy();
+}
+
+/**
+ * Shows why a grab has won nothing, while the rain is open.
+ *
+ * @param {string} text
+ */
+function stay(text) {
+  write(message, text);
+  told = 'open';
 }
 
 /** While a grab is in flight, the button shows it and is disabled. */
@@ -202,6 +219,7 @@ async function grab() {
   if (grabbing || mood !== 'open' || rain === undefined) return;
   const { activityId } = rain;
   grabbing = true;
+  told = undefined;
   showBusy();
   write(message, words['try-again']);
   let answer;
@@ -215,11 +233,11 @@ async function grab() {
     if ('packet' in answer && answer.packet !== undefined) open(answer.status, answer.packet);
     else if (answer.status === 'not-open') show(answer.reason);
     else if (answer.status === 'sold-out') show('sold-out');
-    else write(message, textFor(answer.status) ?? words.failed);
+    else stay(textFor(answer.status) ?? words.failed);
     showRain();
   } catch (error) {
     // The visitor may tap again: they get the same packet if they have won one.
-    write(message, error instanceof TooManyGuests ? words['too-many-guests'] : words.failed);
+    stay(error instanceof TooManyGuests ? words['too-many-guests'] : words.failed);
   } finally {
     grabbing = false;
     showBusy();
