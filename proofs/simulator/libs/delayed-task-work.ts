@@ -105,9 +105,10 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     ['cut', 'hold'],
     ['cut', 'refuse'],
     ['redis-down', 'close'],
+    ['close', 'redis-down'],
   ],
   settings: (random: Random) => ({
-    leaseMs: Math.max(random.magnitude(100, 3_000), random.named('lease').chance(0.2) ? 2_000 : 0),
+    leaseMs: Math.max(random.magnitude(100, 3_000), random.named('lease').chance(0.2) ? 1_800 : 0),
     partitions: random.integer(1, 3),
     concurrency: random.magnitude(1, 12),
     attempts: random.integer(1, 4),

@@ -73,7 +73,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     ['stranger'],
     ['stranger', 'kill'],
   ],
-  chains: [['refuse'], ['refuse'], ['redis-down', 'close']],
+  chains: [['refuse'], ['refuse'], ['redis-down', 'close'], ['close', 'redis-down']],
   settings: (random: Random) => ({
     leaseMs: random.chance(0.8) ? random.magnitude(100, 3_000) : random.integer(2_000, 6_000),
     partitions: random.integer(1, 3),
