@@ -231,6 +231,6 @@ export const tasks: Subject = {
   scripts: delayedTaskScripts,
   open,
   operations,
-  unseen: [2, 4, 8],
+  unseen: [2, 4, 8, 16],
   model: () => new TaskModel({ attempts: ATTEMPTS, lease: LEASE_MS - SLACK_MS }),
 };
