@@ -9,12 +9,14 @@ const PLACES = 60;
 const MOST_VARIANTS = 8;
 /** The first variants have one or two faults, and those from here on have a chain of faults. */
 const FIRST_CHAIN = 120;
+/** The variants from here on have an app that closes while a call to Redis takes longer, or fails. */
+const FIRST_CLOSE = 240;
 /** How many scripts come before the next fault of a chain. */
 const NEXT = [0, 0, 0, 1, 1, 2, 3];
 
 /**
- * A small run, again and again: with a fault at a script that a process sends, with two of them, and with a chain of faults that follow
- * each other in one process, or in that which takes over. The seed draws the run and the order of the faults, and the number of the variant
+ * A small run, again and again: with a fault at a script that a process sends, with two of them, with a chain of faults that follow
+ * each other in one process, or in that which takes over, and with an app that closes just when a call fails. The seed draws the run and the order of the faults, and the number of the variant
  * says which of them it has.
  */
 export class Variants {
@@ -40,13 +42,19 @@ export class Variants {
 
   /** Numbers of the variants, in the order in which they run: one of each sort in turn. */
   get numbers(): number[] {
-    return this.hits.slice(0, MOST_VARIANTS).flatMap((_, number) => [number, FIRST_CHAIN + number]);
+    const firsts = this.lib.hurried === undefined ? [0, FIRST_CHAIN] : [0, FIRST_CHAIN, FIRST_CLOSE];
+    return this.hits.slice(0, MOST_VARIANTS).flatMap((_, number) => firsts.map((first) => first + number));
   }
 
   /** @param number one of `numbers` */
   plan(number: number): Plan {
     const { hits, small } = this;
     const random = new Random(this.seed, `variant ${number}`);
+    if (number >= FIRST_CLOSE) {
+      const settings = { ...(small.settings as object), ...this.lib.hurried };
+      const elements = [...small.elements, ...this.closing(random)];
+      return { ...small, settings, endMs: small.endMs + this.lib.scaleMs(settings as never), elements };
+    }
     if (number >= FIRST_CHAIN) {
       const scaleMs = this.lib.scaleMs(small.settings as never);
       // What takes over does so after a lease.
@@ -54,6 +62,25 @@ export class Variants {
     }
     const some = number % 2 === 1 ? [random.pick(hits), random.pick(hits)] : [hits[number] as Hit];
     return { ...small, elements: [...small.elements, ...some] };
+  }
+
+  /** Draws a close, and what makes a call of that time slow or fail. */
+  private closing(random: Random): Hit[] {
+    const { p, script } = random.pick(this.hits);
+    const ms = random.magnitude(30, 500);
+    const faults: readonly Fault[] = [
+      { kind: 'cut', p, how: random.pick(['before', 'after'] as const), lateMs: 0, skip: 0 },
+      { kind: 'hold', p, repliesMs: ms, forMs: 0 },
+      { kind: 'redis-down', master: 0, downMs: ms, scripts: 0, withinMs: 0 },
+      { kind: 'refuse', master: 0, error: 'LOADING', count: 0, forMs: ms },
+    ];
+    const some = faults.filter(({ kind }) => kind in this.lib.faults && !this.without.has(kind));
+    const close: Fault = { kind: 'close', p, downMs: random.magnitude(1, 1_000) };
+    if (some.length === 0 || this.without.has('close')) return [];
+    return [
+      { p, script, fault: random.pick(some) },
+      { p, script: script + random.pick([0, 0, 0, 1]), fault: close },
+    ];
   }
 
   /** Draws a chain of faults, mostly of kinds that meet in the promises of the lib. */
@@ -106,6 +133,8 @@ export class Variants {
       { kind: 'hold', p, repliesMs: 0, forMs: longMs },
       { kind: 'hold', p, repliesMs: Math.round(scaleMs / 4), forMs: scaleMs },
       { kind: 'refuse', master: 0, error: 'OOM', count: 1 },
+      // Longer than from one renewal to the next.
+      { kind: 'refuse', master: 0, error: 'BUSY', count: 0, forMs: Math.round(0.4 * scaleMs) },
       { kind: 'flush', master: 0 },
       { kind: 'failover', master: 0, lostMs: 1, downMs: 50, part: false },
       { kind: 'failover', master: 0, lostMs: scaleMs, downMs: 50, part: false },

@@ -67,7 +67,10 @@ export class Faults {
         link.nextHold = fault;
         return true;
       case 'refuse':
-        redis.master(fault.master).refusing = { error: fault.error, left: fault.count };
+        redis.master(fault.master).refusing =
+          fault.forMs === undefined
+            ? { error: fault.error, left: fault.count, untilUs: Infinity }
+            : { error: fault.error, left: Infinity, untilUs: scheduler.nowUs + fault.forMs * 1_000 };
         return true;
       case 'flush':
         redis.master(fault.master).server.scripts.flush();

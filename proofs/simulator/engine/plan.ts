@@ -26,7 +26,14 @@ export type Fault =
       readonly forMs: number;
       readonly edge?: number;
     }
-  | { readonly kind: 'refuse'; readonly master: number; readonly error: Refusal; readonly count: number }
+  /** `forMs`: all scripts for so long, instead of `count` of them. */
+  | {
+      readonly kind: 'refuse';
+      readonly master: number;
+      readonly error: Refusal;
+      readonly count: number;
+      readonly forMs?: number;
+    }
   | { readonly kind: 'flush'; readonly master: number }
   | { readonly kind: 'evict'; readonly onlyWithTtl: boolean }
   | { readonly kind: 'stranger'; readonly act: Meddling }
@@ -61,7 +68,7 @@ const CUTS: readonly (readonly Cut[])[] = [ALL_CUTS, ['before', 'after'], ['afte
 /** How many requests of scripts pass before one is cut. */
 const SKIPS = [0, 0, 0, 0, 1, 1, 2, 3, 4, 6];
 /** Shortest lease for which a connection that breaks is a short fault, ms. */
-const MILD_FROM_MS = 1_500;
+export const MILD_FROM_MS = 1_500;
 /** Shortest lease that has time for an outage and the reconnect after it, ms. */
 const LONG_LEASE_MS = 2_000;
 
@@ -125,6 +132,8 @@ export interface Planner {
   operation(random: Random, settings: never): unknown;
   /** Time that decides most here, such as the length of a lease, ms. Faults take about as long. */
   scaleMs(settings: never): number;
+  /** Settings of an app that closes before the replies to its calls are there. */
+  readonly hurried?: object;
   /** Length of a part of a run, which has 2 to 20 of them, ms. Default: `scaleMs`. */
   roundMs?(settings: never): number;
   /** True: decisions fall at the end of each round, such as a tick. So faults come then, too. */
@@ -309,13 +318,17 @@ export function faultOf(
         ]),
         forMs: random.chance(0.5) ? time() : random.integer(scaleMs / 2, 2 * scaleMs),
       };
-    case 'refuse':
+    case 'refuse': {
+      const isLong = (hasEdges || (mild && isAlone && scaleMs >= LONG_LEASE_MS)) && random.named('long').chance(0.3);
       return {
         kind,
         master,
         error: random.pick(Object.keys(REFUSALS) as Refusal[]),
         count: hasEdges && random.chance(0.5) ? 1 : random.magnitude(1, mild ? 6 : 20),
+        // Longer than from one renewal to the next.
+        ...(isLong && { forMs: Math.round(0.4 * scaleMs) }),
       };
+    }
     case 'flush':
       return { kind, master };
     case 'evict':

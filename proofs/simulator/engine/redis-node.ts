@@ -27,8 +27,8 @@ export type Refusal = keyof typeof REFUSALS;
 export class RedisNode {
   /** Since when nobody can connect, true time in us. */
   downSinceUs: number | undefined;
-  /** How many further scripts the server refuses, and with which error. */
-  refusing: { error: Refusal; left: number } | undefined;
+  /** How many further scripts the server refuses, until when, and with which error. */
+  refusing: { error: Refusal; left: number; untilUs: number } | undefined;
   /** Dies when it has run so many further scripts. */
   dying: { scripts: number; readonly die: () => void } | undefined;
   /** Failovers that have begun: the replica that will be promoted gets no more writes. So WAIT finds no replica. */
@@ -98,7 +98,11 @@ export class RedisNode {
 
   private refusalOf([name = '', body = '']: readonly string[]): RedisError | undefined {
     if (!this.refusing || !/^eval/i.test(name)) return undefined;
-    const { error } = this.refusing;
+    const { error, untilUs } = this.refusing;
+    if (this.scheduler.nowUs >= untilUs) {
+      this.refusing = undefined;
+      return undefined;
+    }
     // The others depend on the flags of the script, so the server looks for it first.
     const isFirst = error === 'BUSY' || error === 'LOADING' || error === 'NOPERM';
     if (!isFirst && /^evalsha/i.test(name) && !this.server.scripts.has(body)) return undefined;

@@ -2,7 +2,7 @@ import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
 import { RedisError, type Reply } from '../../../libs/memory-redis/src/reply';
 import { Faults } from './faults';
 import { bootOf, Member } from './member';
-import { MOST_DRIFT, type Fault, type Plan, type Planner } from './plan';
+import { MILD_FROM_MS, MOST_DRIFT, type Fault, type Plan, type Planner } from './plan';
 import { Process } from './process';
 import { Random } from './random';
 import { RedisHost } from './redis-host';
@@ -71,6 +71,8 @@ export class World {
   private followers: { readonly p: number; readonly name: string; readonly fault: Fault; skip: number }[] = [];
   /** How many calls the faults so far have broken; Infinity after a fault that is not brief. */
   private brokenCalls = 0;
+  /** How long Redis has refused all scripts so far, in all, ms; Infinity if it refused some of them at another time. */
+  private refusedMs = 0;
   /** Lines of the table, if it is wanted. */
   readonly lines: { readonly us: number; readonly actor: string; readonly text: string }[] | undefined;
   private hash = 0x811c9dc5;
@@ -152,6 +154,15 @@ export class World {
   /** True if the run had no fault so far, or only short ones with long pauses between them. */
   get isMild(): boolean {
     return this.plan.mild || this.isCalm;
+  }
+
+  /**
+   * True if nothing so far has made a holder lose a lease that is renewed. A renewal that Redis refuses is repeated, so a lease of which a
+   * third and a little more passes in refusals has some time left.
+   */
+  keepsLeases(leaseMs: number): boolean {
+    const isBrief = leaseMs >= MILD_FROM_MS && this.refusedMs <= 0.45 * leaseMs;
+    return this.isMild || (isBrief && this.hadOnly('refuse', 'flush', 'deaf'));
   }
 
   /** True if the run had no faults so far but brief ones, each of which broke one call or none, and of those at most `most`. */
@@ -308,6 +319,7 @@ export class World {
     if (!this.injector.apply(fault)) return;
     this.had.add(fault.kind);
     this.brokenCalls += brokenCallsOf(fault);
+    if (fault.kind === 'refuse') this.refusedMs += fault.forMs ?? Infinity;
     this.faults[fault.kind] = (this.faults[fault.kind] ?? 0) + 1;
     this.note('fault', () => JSON.stringify(fault));
   }
@@ -431,7 +443,7 @@ export class World {
 /** Returns how many calls a fault breaks; Infinity if it lasts, or if it may break any number of them. */
 function brokenCallsOf(fault: Fault): number {
   if (fault.kind === 'flush' || fault.kind === 'deaf') return 0;
-  if (fault.kind === 'refuse') return fault.count;
+  if (fault.kind === 'refuse') return fault.forMs === undefined ? fault.count : Infinity;
   return fault.kind === 'cut' && fault.how !== 'late' ? 1 : Infinity;
 }
 

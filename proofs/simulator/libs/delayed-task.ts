@@ -111,7 +111,7 @@ class TaskModel implements Model<Operation> {
       const { process } = this.world.members[fault.p] as Member;
       for (const call of this.cancelling) if (call.process === process) this.endless([call.id]);
     }
-    if (fault.kind === 'redis-down') this.downMs += fault.downMs;
+    this.downMs += downMsOf(fault);
     if (fault.kind === 'redis-clock') {
       this.clockWasSet = true;
       this.owners.excuse();
@@ -356,7 +356,7 @@ class TaskModel implements Model<Operation> {
       }
     } finally {
       const isShort = member.nowUs - beganUs < (this.options.timeoutMs - 50) * 1_000;
-      const isLost = world.isMild && isAborted() && isShort && !task.mayBeGone;
+      const isLost = world.keepsLeases(leaseMs) && isAborted() && isShort && !task.mayBeGone;
       world.expect(!isLost, () => `nothing took long, but attempt ${attempt} of task ${task.n} lost its lease`);
       this.owners.end(owner);
       this.busy.set(process, (this.busy.get(process) as number) - 1);
@@ -548,6 +548,12 @@ class TaskModel implements Model<Operation> {
   }
 }
 
+/** Returns how long a fault keeps Redis from running scripts, ms; Infinity if it refuses some of them at any time. */
+export function downMsOf(fault: Fault): number {
+  if (fault.kind === 'redis-down') return fault.downMs;
+  return fault.kind === 'refuse' ? (fault.forMs ?? Infinity) : 0;
+}
+
 /** Returns which share of a lease is left at least while its holder works; 0 if that is not known. */
 export function leaseShare(world: World, leaseMs: number): number {
   if (world.isBrief(0)) return leaseMs >= 200 ? 0.55 : 0;
@@ -564,7 +570,7 @@ export function isGentle(world: World, leaseMs: number, downMs: number): boolean
   return (
     leaseMs >= LONG_LEASE_MS &&
     downMs <= Math.min(700, leaseMs / 3) &&
-    world.hadOnly('redis-down', 'close', 'clock', 'deaf')
+    world.hadOnly('redis-down', 'refuse', 'close', 'clock', 'deaf')
   );
 }
 

@@ -62,6 +62,8 @@ class ScheduledModel implements Model<Operation> {
     string,
     { readonly process: Process; readonly slot: number; readonly fence: number }
   >();
+  /** Owners whose end Redis has got. A claim that comes after it, on an older connection, cannot be given back. */
+  private readonly ended = new Set<string>();
   /** When each node was started and killed. */
   private readonly uptimes: { readonly member: Member; readonly upUs: number; downUs: number }[] = [];
 
@@ -119,8 +121,10 @@ class ScheduledModel implements Model<Operation> {
     const [owner = '', , mode] = args;
     const [status, slot, fence] = (Array.isArray(reply) ? reply : []) as readonly Reply[];
     const member = this.world.members.find((one) => one.name === sender);
-    if (name === 'complete') this.open.delete(owner);
-    else if (status === 'ran' && member !== undefined) {
+    if (name === 'complete') {
+      this.open.delete(owner);
+      this.ended.add(owner);
+    } else if (status === 'ran' && member !== undefined && !this.ended.has(owner)) {
       this.open.set(owner, { process: member.process, slot: Number(slot), fence: Number(fence) });
     }
     if (name === 'claim' && mode === 'tick' && status === 'ran') this.claimed.set(owner, Number(slot));

@@ -6,7 +6,7 @@ import type { Member } from '../engine/member';
 import type { Process } from '../engine/process';
 import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
-import { isGentle, leaseShare } from './delayed-task';
+import { downMsOf, isGentle, leaseShare } from './delayed-task';
 import { work, type Operation, type Payload, type Settings } from './stream-consumer-work';
 
 /** State of a message in a group. */
@@ -73,7 +73,8 @@ class StreamModel implements Model<Operation> {
     on('messagesHandled', ({ group, ids }) => ids.forEach((id) => this.handled(group, id)));
     on('messageDeadLettered', ({ group, id, attemptsMade }) => this.dies(group, id, attemptsMade));
     on('messagesLost', ({ ids, reason }) => {
-      this.world.expect(!this.world.isMild, () => `nothing took long, but messages ${ids.join()} were lost: ${reason}`);
+      const mayLose = !this.world.keepsLeases(this.options.leaseMs);
+      this.world.expect(mayLose, () => `nothing took long, but messages ${ids.join()} were lost: ${reason}`);
     });
     on('callFailed', (event) => {
       this.world.expect(!this.world.isCalm, () => `nothing is wrong, but a call failed: ${JSON.stringify(event)}`);
@@ -110,7 +111,7 @@ class StreamModel implements Model<Operation> {
   }
 
   disturbed(fault: Fault): void {
-    if (fault.kind === 'redis-down') this.downMs += fault.downMs;
+    this.downMs += downMsOf(fault);
     if (fault.kind === 'redis-clock') {
       this.clockWasSet = true;
       this.owners.excuse();
@@ -287,7 +288,7 @@ class StreamModel implements Model<Operation> {
       }
     } finally {
       const isShort = member.nowUs - beganUs < (this.options.timeoutMs - 50) * 1_000;
-      const isLost = world.isMild && signal.aborted && isShort && member.app !== undefined;
+      const isLost = world.keepsLeases(this.options.leaseMs) && signal.aborted && isShort && member.app !== undefined;
       world.expect(!isLost, () => `nothing took long, but the signal of message ${n} has fired in ${group}`);
       this.owners.end(owner);
       working.ends = true;
