@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process';
+import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -124,16 +124,21 @@ async function campaign(given: Arguments, argv: string[]): Promise<void> {
   const total: Counts = { steps: 0, runs: 0, cpuSeconds: 0, faults: {} };
   let undecided = 0;
   const entry = join(__dirname, '..', '..', 'test', 'support', 'worker-entry.cjs');
+  const children = new Set<ChildProcess>();
   await Promise.all(
     Array.from({ length: WORKERS }, async (_, index) => {
       const own = [join(__dirname, 'main.ts'), ...argv, '--seed', String(first), '--worker', String(index)];
       const child = fork(entry, own, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+      children.add(child);
       let counted = false;
       let running = first;
       let limit = setTimeout(() => child.kill('SIGKILL'), (given.seconds + LONGEST_RUN_S) * 1_000);
       child.on('message', (message: Message) => {
-        if ('finding' in message) findings.push(message.finding);
-        else if ('begins' in message) {
+        if ('finding' in message) {
+          findings.push(message.finding);
+          // They need not go on.
+          for (const other of children) if (other !== child) other.kill('SIGKILL');
+        } else if ('begins' in message) {
           running = message.begins;
           clearTimeout(limit);
           limit = setTimeout(() => child.kill('SIGKILL'), LONGEST_RUN_S * 1_000);
@@ -144,7 +149,8 @@ async function campaign(given: Arguments, argv: string[]): Promise<void> {
       });
       await once(child, 'exit');
       clearTimeout(limit);
-      if (counted) return;
+      children.delete(child);
+      if (counted || findings.length > 0) return;
       undecided++;
       print(`The run of seed ${running} did not end.`);
     }),
