@@ -208,7 +208,7 @@ describe('the outcome of an attempt', () => {
     expect([attempts.size, lines]).toEqual([4, []]);
   });
 
-  it('is not sent for tasks that are handed back, of which errors are reported', async () => {
+  it('is not sent for tasks that are handed back, again and again until Redis replies', async () => {
     const { settlements, begin, registry } = open();
     const released = settlements.release([begin('a'), begin('b', { partition: TWO })]);
     const { due, leased, runs, waits } = ONE;
@@ -219,9 +219,21 @@ describe('the outcome of an attempt', () => {
     const error = new Error('no reply');
     await fail(registry, error);
     expect(events.take()).toEqual([['callFailed', { namespace: 'mails', during: 'release', error }]]);
-    expect(await stateOf(released)).toBe('pending');
     registry.calls[0]?.reply.resolve({ done: 1, lost: [] });
-    await turn();
+    expect(await stateOf(released)).toBe('pending');
+    await time.pass(20);
+    expect(registry.calls[2]).toMatchObject({ script: 'delayed-task.release', args: { pairs: ['b', 't-b'] } });
+    await answer(registry, { done: 1, lost: [] });
     expect(await stateOf(released)).toBeUndefined();
+  });
+
+  it('is not waited for any more, if the worker stops before Redis has the tasks back', async () => {
+    const { state, settlements, begin, registry } = open();
+    const released = settlements.release([begin('a')]);
+    await fail(registry, new Error('no reply'));
+    expect(await stateOf(released)).toBe('pending');
+    state.stop();
+    expect(await stateOf(released)).toBeUndefined();
+    expect(registry.calls).toHaveLength(1);
   });
 });

@@ -209,7 +209,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     this.calls.reportError('renew', error);
   }
 
-  /** Gives tasks back to Redis, without counting their attempts. Does not repeat a call that fails. Never throws. */
+  /** Gives tasks back to Redis, without counting their attempts. Never throws. */
   async release(attempts: readonly TaskAttempt[]): Promise<void> {
     const chunks = new Batches((partition, batch) => sent.push(this.releaseBatch(partition, batch)));
     const sent: Promise<void>[] = [];
@@ -253,13 +253,10 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   }
 
   private async releaseBatch({ due, leased, runs, waits }: Partition, batch: readonly TaskAttempt[]): Promise<void> {
-    try {
-      await this.registry.run(releaseTasks, { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } });
-    } catch (error) {
-      // If this call had no effect, other workers take the tasks when their leases end. A task in its last attempt then becomes a dead
-      // letter.
-      this.calls.reportError('release', error);
-    }
+    const call = { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } };
+    // If the worker stops before Redis replies, other workers take the tasks when their leases end. A task in its last attempt then becomes a
+    // dead letter.
+    await this.calls.untilAnswered('release', () => this.registry.run(releaseTasks, call));
   }
 
   private async acknowledge({ leased, tasks, runs, waits }: Partition, batch: readonly TaskAttempt[]): Promise<void> {
