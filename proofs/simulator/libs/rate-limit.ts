@@ -6,6 +6,7 @@ import { nameOfScript } from '../engine/replays';
 import type { Random } from '../engine/random';
 import type { Member } from '../engine/member';
 import type { Lib, Model, World } from '../engine/world';
+import { RedisError } from '../../../libs/memory-redis/src/reply';
 import { codeOf } from './codes';
 
 interface Settings {
@@ -87,6 +88,7 @@ class LimitModel implements Model<Operation> {
       node.ran = (sender, words, reply) => {
         ran(sender, words, reply);
         const script = nameOfScript(words[1] ?? '') ?? '';
+        if (reply instanceof RedisError) return;
         for (const key of words.slice(3, 3 + Number(words[2]))) {
           const subject = /:r:\d+:(.*)$/.exec(key)?.[1];
           if (subject !== undefined) this.ran.push({ script, sender, subject, us: world.nowUs });
