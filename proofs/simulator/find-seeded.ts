@@ -33,7 +33,11 @@ async function simulate(args: readonly string[]): Promise<[output: string, code:
   return [output, code];
 }
 
-async function find({ id, lib, defect }: SeededDefect): Promise<Counts & { readonly violation: string }> {
+async function find({
+  id,
+  lib,
+  defect,
+}: SeededDefect): Promise<Counts & { readonly violation: string; readonly foreign: readonly string[] }> {
   const file = join(folder, `${id}.json`);
   writeFileSync(file, JSON.stringify(defect));
   const [output] = await simulate(['--lib', lib, '--defect', file, '--seconds', values.seconds, '--cpu', '--json']);
@@ -44,18 +48,20 @@ async function find({ id, lib, defect }: SeededDefect): Promise<Counts & { reado
   // A run that violates something without the defect, too, has not found the defect.
   const isOwn = await Promise.all(again.map(async (args) => (await simulate(args.split(' ')))[1] === 0));
   const violations = isOwn.filter(Boolean).length;
-  return { ...counts, violations, violation: found[isOwn.indexOf(true)] ?? '' };
+  const foreign = again.filter((_, index) => !isOwn[index]);
+  return { ...counts, violations, violation: found[isOwn.indexOf(true)] ?? '', foreign };
 }
 
 async function main(): Promise<void> {
   const chosen = seededDefects.filter(({ id }) => positionals.length === 0 || positionals.includes(id));
   let found = 0;
   for (const seeded of chosen) {
-    const { violations, undecided, runs, cpuSeconds, violation } = await find(seeded);
+    const { violations, undecided, runs, cpuSeconds, violation, foreign } = await find(seeded);
     const isFound = violations > 0;
     if (isFound) found += 1;
     // It says nothing: the machine may have been too busy.
-    const missed = undecided > 0 ? 'MISSED, and a run did not end' : 'MISSED';
+    const ended = undecided > 0 ? 'MISSED, and a run did not end' : 'MISSED';
+    const missed = foreign.length > 0 ? `MISSED, and wrong without the defect, too: ${foreign.join('; ')}` : ended;
     const how = isFound ? `found: ${violation}` : missed;
     process.stdout.write(
       `${seeded.id} ${seeded.lib} (${seeded.what}), ${runs} runs, ${Math.round(cpuSeconds)} s: ${how}\n`,
