@@ -141,6 +141,29 @@ describe.each(few(servers))("onConflict 'after' on %s", (_, client, partitions) 
     expect(await inventory(bench)).toMatchObject({ leased: ['a'], due: [], problems: [] });
   });
 
+  it('is looked for again at once if a call had no place for all that follow', async () => {
+    const bench = await open({ work: false, partitions: 1 });
+    const { tasks, registry } = bench;
+    const keys = bench.partitionOf('a');
+    const take = (worker: string, limit = 1) =>
+      registry.run(takeTasks, takeCall(keys, worker, { token: worker, limit, leaseMs: HOUR }));
+    const scheduleBoth = () =>
+      tasks.scheduleMany(
+        ['a', 'b'].map((id) => ({ name: 't', id })),
+        { onConflict: 'after' },
+      );
+    await scheduleBoth();
+    expect((await take('w1', 2)).tasks).toHaveLength(2);
+    await scheduleBoth();
+    const pairs = ['a', 'w1', 'b', 'w1'];
+    await registry.run(acknowledgeTasks, { keys, args: { pairs } });
+    // The first call finds that one attempt has ended. 0 would mean that there is nothing to wait for.
+    const { tasks: none, now, nextAt } = await take('w2');
+    expect([none, nextAt > 0, nextAt <= now]).toEqual([[], true, true]);
+    const taken = [await take('w3', 2), await take('w4', 2)].flatMap(({ tasks: some }) => some);
+    expect(taken.map(({ id }) => id).sort()).toEqual(['a', 'b']);
+  });
+
   it.each(['acknowledge', 'complete', 'fail', 'release', 'defer'] as const)(
     'is settled once by %s that is sent twice, and a renewal does not bring it back',
     async (how) => {

@@ -177,7 +177,8 @@ if not is_replay then write_take(#ids - ended, limit - ended) end
 if starts > 0 and not is_replay then redis.call('SET', KEYS[10], started + starts, 'PX', window_ms) end
 local next_due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. string.format('%.0f', IN_LINE), 'WITHSCORES', 'LIMIT', 0, 1)[2]
 local next_end = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]
-local next_at = math.min(tonumber(next_due) or NEVER, tonumber(next_end) or NEVER)
+-- A lease that ends at 0 stands for a task that follows an ended attempt (see next.lua). In the reply, 0 means that there is no task.
+local next_at = math.max(1, math.min(tonumber(next_due) or NEVER, tonumber(next_end) or NEVER))
 if most > 0 and started >= most and next_at < NEVER then next_at = math.max(next_at, now_ms + window_ms) end
 if #taken < tonumber(ARGV[2]) then redis.call('SET', KEYS[8], next_at, 'PX', WAITS_MS) end
 reply[2], reply[3] = next_at == NEVER and 0 or next_at, #buried
