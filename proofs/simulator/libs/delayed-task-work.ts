@@ -55,6 +55,8 @@ export interface Task extends Payload {
   doneUs: number | undefined;
   cancelledUs: number | undefined;
   deaths: number;
+  /** True if a task with its id was a dead letter, and it is not known which one. */
+  mayHaveDied: boolean;
   replays: number;
 }
 

@@ -479,6 +479,7 @@ class TaskModel implements Model<Operation> {
     const tasks = this.of([id]);
     if (outcome !== 'dead') return;
     if (tasks.length === 1) this.dies(tasks[0] as Task);
+    else for (const task of tasks) task.mayHaveDied = true;
     const sinceMs = (this.world.nowUs - (this.failedUs.get(id) ?? 0)) / 1_000;
     const isRight = sinceMs >= UNKNOWN_MS - 5 || this.clockWasSet || tasks.some(({ excused }) => excused);
     this.world.expect(isRight, () => `task ${id} is dead as unknown ${sinceMs} ms after its last attempt failed`);
@@ -497,6 +498,7 @@ class TaskModel implements Model<Operation> {
       undecided: true,
       mayBeGone,
       mayBeDropped: this.dropping > 0,
+      mayHaveDied: false,
       excused: false,
       dueMs: undefined,
       doneUs: undefined,
@@ -522,9 +524,9 @@ class TaskModel implements Model<Operation> {
   private unsettled(): Task[] {
     const dead = this.deadIds();
     return this.tasks.filter(
-      ({ id, promised, mayBeGone, mayBeDropped, deaths, excused, doneUs, returned }) =>
+      ({ id, promised, mayBeGone, mayBeDropped, deaths, mayHaveDied, excused, doneUs, returned }) =>
         promised &&
-        !(mayBeGone || excused || (mayBeDropped && deaths > 0)) &&
+        !(mayBeGone || excused || (mayBeDropped && (deaths > 0 || mayHaveDied))) &&
         !(doneUs !== undefined || returned > 0 || dead.has(id)),
     );
   }
