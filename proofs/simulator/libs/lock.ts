@@ -105,8 +105,9 @@ class LockModel implements Model<Operation> {
     for (let index = 0; index < this.options.names; index++) {
       const name = `n${index}`;
       const value = world.redis.memory.run('GET', [`luanest:lock:{${name}}:lock`]) as string | null;
-      const isHeld =
-        value?.slice(30).startsWith(`host:${process.pid}#`) && Number(value.slice(0, 13)) > world.redis.nowMs;
+      // A holder that does not renew counts its lease from before the request, and does not release after its end.
+      const untilMs = world.redis.nowMs + slowestMs + 5;
+      const isHeld = value?.slice(30).startsWith(`host:${process.pid}#`) && Number(value.slice(0, 13)) > untilMs;
       const fence = Number(value?.slice(14, 30));
       // A list may have one of its names while it waits for another one.
       const mayHaveHad = this.options.names > 1 || (this.fences.get(name) ?? []).some((one) => one.fence === fence);

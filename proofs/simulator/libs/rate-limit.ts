@@ -233,6 +233,10 @@ class LimitModel implements Model<Operation> {
     const inSpan = this.hits.filter(
       (hit) => hit.subject === subject && hit.beganUs > fromUs && hit.repliedUs <= repliedUs && isCounted(hit),
     );
+    // A copy of a call that deletes hits may be late, although the call has returned.
+    const isDeleted = (script: string, us: number): boolean =>
+      /^(reset|block)$/.test(script) && inSpan.some(({ beganUs }) => us >= beganUs);
+    if (this.ran.some((call) => call.subject === subject && isDeleted(call.script, call.us))) return;
     const sum = inSpan.reduce((total, { cost }) => total + cost, 0);
     const most = algorithm === 'sliding-log' ? limit : 2 * limit;
     // The limit of a call may be higher than that of the rule.

@@ -32,6 +32,7 @@ interface Message extends Payload {
   /** When the call began, and when it returned `published`. */
   readonly beganUs: number;
   publishedUs: number | undefined;
+  publishedId: string | undefined;
   /** True if keys were lost after it was published. */
   excused: boolean;
   readonly deliveries: Map<string, Delivery>;
@@ -221,6 +222,7 @@ class StreamModel implements Model<Operation> {
       this.world.note(member.name, () => `message ${one.n}: ${JSON.stringify(result)}`);
       if (result.status !== 'published') continue;
       one.publishedUs = this.world.nowUs;
+      one.publishedId = result.id;
       one.excused ||= this.owners.isExcused({ beganUs });
       if (result.replayed) continue;
       for (const group of this.options.groups) {
@@ -427,7 +429,13 @@ class StreamModel implements Model<Operation> {
 
   private dies(group: string, id: string, attemptsMade: number): void {
     const message = this.messageOf(group, id);
-    if (message === undefined) return void this.early.add(`${group} ${id}`);
+    if (message === undefined) {
+      // No handler has begun: the attempt of a process that had taken it counts, too.
+      const published = this.messages.find(({ publishedId }) => publishedId === id);
+      if (published === undefined) this.early.add(`${group} ${id}`);
+      else this.of(published, group).dead++;
+      return;
+    }
     const delivery = this.of(message, group);
     delivery.dead++;
     const isRight = delivery.begun > 0 && attemptsMade <= this.options.attempts;
@@ -457,6 +465,7 @@ class StreamModel implements Model<Operation> {
       partitions: this.partitionsOf(member),
       beganUs: this.world.nowUs,
       publishedUs: undefined,
+      publishedId: undefined,
       excused: false,
       deliveries: new Map(),
     };
