@@ -9,19 +9,28 @@ const PLACES = 60;
 const MOST_VARIANTS = 8;
 /** The first variants have one or two faults, and those from here on have a chain of faults. */
 const FIRST_CHAIN = 120;
-/** The variants from here on have an app that closes while a call to Redis takes longer, or fails. */
+/** The variants from here on have an app that closes while a call to Redis takes longer, or fails; every other one has refused renewals. */
 const FIRST_CLOSE = 240;
 /** How many scripts come before the next fault of a chain. */
 const NEXT = [0, 0, 0, 1, 1, 2, 3];
 
+/** A script that a process sends: its n-th, from 1. */
+type Place = Pick<Hit, 'p' | 'script'>;
+
 /**
  * A small run, again and again: with a fault at a script that a process sends, with two of them, with a chain of faults that follow
- * each other in one process, or in that which takes over, and with an app that closes just when a call fails. The seed draws the run and the order of the faults, and the number of the variant
+ * each other in one process, or in that which takes over, with an app that closes just when a call fails, and with a renewal that fails until the next one. The seed draws the run and the order of the faults, and the number of the variant
  * says which of them it has.
  */
 export class Variants {
   private readonly small: Plan;
   private readonly hits: readonly Hit[];
+  /** The small run with an app that closes in a hurry, the scripts of it, and those that renew a lease. */
+  private readonly hurried: {
+    readonly plan: Plan;
+    readonly all: readonly Place[];
+    readonly renewals: readonly Place[];
+  };
 
   constructor(
     private readonly lib: Lib,
@@ -29,20 +38,19 @@ export class Variants {
     private readonly without: ReadonlySet<string> = new Set(),
   ) {
     this.small = this.smallPlan();
-    const world = new World(lib, this.small);
-    world.run();
     const random = new Random(seed, 'hits');
-    const situations = this.faultsOf(0).length === 0 ? [] : [...world.situations.values()];
+    const situations = this.faultsOf(0).length === 0 ? [] : [...this.situationsOf(this.small).values()];
     // A script that is sent all the time, and finds nothing to do, is one situation, and so is the one that did something.
     this.hits = Array.from({ length: situations.length === 0 ? 0 : PLACES }, () => {
       const script = random.pick(random.pick(situations));
       return { ...script, fault: random.pick(this.faultsOf(script.p)) };
     });
+    this.hurried = this.hurriedRun();
   }
 
   /** Numbers of the variants, in the order in which they run: one of each sort in turn. */
   get numbers(): number[] {
-    const firsts = this.lib.hurried === undefined ? [0, FIRST_CHAIN] : [0, FIRST_CHAIN, FIRST_CLOSE];
+    const firsts = this.hurried.all.length === 0 ? [0, FIRST_CHAIN] : [0, FIRST_CHAIN, FIRST_CLOSE];
     return this.hits.slice(0, MOST_VARIANTS).flatMap((_, number) => firsts.map((first) => first + number));
   }
 
@@ -51,9 +59,9 @@ export class Variants {
     const { hits, small } = this;
     const random = new Random(this.seed, `variant ${number}`);
     if (number >= FIRST_CLOSE) {
-      const settings = { ...(small.settings as object), ...this.lib.hurried };
-      const elements = [...small.elements, ...this.closing(random)];
-      return { ...small, settings, endMs: small.endMs + this.lib.scaleMs(settings as never), elements };
+      const { plan, renewals } = this.hurried;
+      const hits = number % 2 === 1 && renewals.length > 0 ? this.refusing(random) : this.closing(random);
+      return { ...plan, elements: [...plan.elements, ...hits] };
     }
     if (number >= FIRST_CHAIN) {
       const scaleMs = this.lib.scaleMs(small.settings as never);
@@ -64,9 +72,18 @@ export class Variants {
     return { ...small, elements: [...small.elements, ...some] };
   }
 
+  /** Refuses a renewal, and what comes after it until the next one is due. */
+  private refusing(random: Random): Hit[] {
+    if (this.without.has('refuse')) return [];
+    const scaleMs = this.lib.scaleMs(this.hurried.plan.settings as never);
+    const forMs = Math.round(scaleMs * (0.35 + 0.1 * random.next()));
+    const fault: Fault = { kind: 'refuse', master: 0, error: 'LOADING', count: 0, forMs };
+    return [{ ...random.pick(this.hurried.renewals), fault }];
+  }
+
   /** Draws a close, and what makes a call of that time slow or fail. */
   private closing(random: Random): Hit[] {
-    const { p, script } = random.pick(this.hits);
+    const { p, script } = random.pick(this.hurried.all);
     const ms = random.magnitude(30, 500);
     const faults: readonly Fault[] = [
       { kind: 'cut', p, how: random.pick(['before', 'after'] as const), lateMs: 0, skip: 0 },
@@ -117,6 +134,25 @@ export class Variants {
     });
     const roundMs = this.lib.roundMs?.(plan.settings as never) ?? scaleMs;
     return { ...plan, mild: false, endMs: atMs + 2 * roundMs, elements };
+  }
+
+  private hurriedRun(): Variants['hurried'] {
+    const plan = { ...this.small, settings: { ...(this.small.settings as object), ...this.lib.hurried } };
+    if (this.lib.hurried === undefined) return { plan, all: [], renewals: [] };
+    const situations = this.situationsOf(plan);
+    const random = new Random(this.seed, 'hurried');
+    const all = Array.from({ length: situations.size === 0 ? 0 : PLACES }, () =>
+      random.pick(random.pick([...situations.values()])),
+    );
+    const renewals = [...situations].flatMap(([name, places]) => (/^[^ ]*renew[^ ]* /.test(name) ? places : []));
+    return { plan: { ...plan, endMs: plan.endMs + this.lib.scaleMs(plan.settings as never) }, all, renewals };
+  }
+
+  /** Runs a plan. Returns the scripts that its processes send, those of one name with the same kind of reply together. */
+  private situationsOf(plan: Plan): World['situations'] {
+    const world = new World(this.lib, plan);
+    world.run();
+    return world.situations;
   }
 
   private faultsOf(p: number): readonly Fault[] {

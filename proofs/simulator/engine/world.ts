@@ -6,7 +6,7 @@ import { MILD_FROM_MS, MOST_DRIFT, type Fault, type Plan, type Planner } from '.
 import { Process } from './process';
 import { Random } from './random';
 import { RedisHost } from './redis-host';
-import { Replays } from './replays';
+import { nameOfScript, Replays } from './replays';
 import { Scheduler } from './scheduler';
 
 /** Work of a lib in a run, and what must hold. */
@@ -44,6 +44,8 @@ export interface Model<Operation = unknown> {
 
 /** More steps than this mean that something runs in a circle. */
 const MOST_STEPS = 300_000;
+/** How often a process sends a script for one key at most while Redis refuses all scripts, which it does for up to 2.4 s. */
+const MOST_REFUSALS = 100;
 
 /** A violation ends the run. */
 class Violation extends Error {}
@@ -71,6 +73,8 @@ export class World {
   private followers: { readonly p: number; readonly name: string; readonly fault: Fault; skip: number }[] = [];
   /** How many calls the faults so far have broken; Infinity after a fault that is not brief. */
   private brokenCalls = 0;
+  /** How often Redis has refused a script of a process for a key, since it began to refuse all scripts. */
+  private readonly refusals = new Map<string, number>();
   /** How long Redis has refused all scripts so far, in all, ms; Infinity if it refused some of them at another time. */
   private refusedMs = 0;
   /** Lines of the table, if it is wanted. */
@@ -99,8 +103,10 @@ export class World {
     for (const node of this.redis.nodes) {
       node.watch = (words) => replays.watch(words);
       const at = plan.masters > 1 ? ` at ${node.port}` : '';
-      node.ran = (process, words, reply) =>
+      node.ran = (process, words, reply) => {
         this.note('redis', () => `${process}${at}: ${this.shown(words)} -> ${shown(reply)}`);
+        if (reply instanceof RedisError) this.expectPause(process, words);
+      };
     }
   }
 
@@ -118,7 +124,8 @@ export class World {
       }
       for (const { index, link } of this.members) {
         link.sends = (script, name) => this.sends(index, script, name);
-        link.ran = (script, name, reply) => this.remember(index, script, `${name} ${kindOf(reply)}`);
+        link.ran = (script, name, reply) =>
+          this.remember(index, script, `${nameOfScript(name) ?? name} ${kindOf(reply)}`);
       }
       this.advance(this.plan.endMs);
       this.heal();
@@ -189,6 +196,16 @@ export class World {
 
   expect(holds: boolean, what: () => string): void {
     if (!holds) this.violate(what());
+  }
+
+  /** A call that fails is repeated after a pause: while Redis refuses all scripts, no process asks without end. */
+  private expectPause(process: string, [, sha = '', , key = '']: readonly string[]): void {
+    const script = nameOfScript(sha);
+    if (script === undefined || this.refusedMs === Infinity) return;
+    const call = `${process} ${script} ${key}`;
+    const count = (this.refusals.get(call) ?? 0) + 1;
+    this.refusals.set(call, count);
+    this.expect(count <= MOST_REFUSALS, () => `${process} has sent ${script} ${count} times while Redis refuses it`);
   }
 
   /** Called when the second run of a call has changed something although its header says that it does not. */
@@ -320,6 +337,7 @@ export class World {
     this.had.add(fault.kind);
     this.brokenCalls += brokenCallsOf(fault);
     if (fault.kind === 'refuse') this.refusedMs += fault.forMs ?? Infinity;
+    if (fault.kind === 'refuse') this.refusals.clear();
     this.faults[fault.kind] = (this.faults[fault.kind] ?? 0) + 1;
     this.note('fault', () => JSON.stringify(fault));
   }
@@ -397,8 +415,9 @@ export class World {
         // What a socket still has to do takes a moment, and longer on a slow link: one that still connects is closed when it has.
         const { holds, mostUs } = member.link;
         const openedUs = Math.max(this.nowUs, ...holds.map(({ toUs }) => toUs)) + 4 * mostUs;
-        // An ioredis Cluster sets a timer of 2 s when it disconnects from a node that is down.
-        const lingerUs = this.plan.masters > 1 ? 2_100_000 : 100_000;
+        // ioredis sets a timer of 2 s when it disconnects from a server that is down.
+        const isSlow = this.plan.masters > 1 || this.had.has('redis-down');
+        const lingerUs = isSlow ? 2_100_000 : 100_000;
         this.scheduler.at(openedUs + lingerUs, () => this.expectNothingLeft(process, false));
         closed();
       });

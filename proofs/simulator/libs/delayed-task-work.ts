@@ -103,7 +103,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     ['close'],
     ['cut'],
   ],
-  hurried: { leaseMs: 2_400, drainMs: 10 },
+  hurried: { leaseMs: 1_600, drainMs: 10 },
   chains: [
     ['cut', 'hold'],
     ['cut', 'refuse'],

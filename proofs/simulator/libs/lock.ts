@@ -416,7 +416,7 @@ export const lock: Lib<Settings, Operation> = {
     'redis-down': 3,
   },
   together: [['hold'], ['kill'], ['slow'], ['slow', 'close'], ['redis-clock']],
-  hurried: { leaseMs: 2_400, drainMs: 10 },
+  hurried: { leaseMs: 1_600, drainMs: 10 },
   chains: [['cut'], ['cut', 'close'], ['hold'], ['hold', 'close'], ['slow', 'close']],
   settings: (random: Random) => {
     const leaseMs = random.magnitude(60, 5_000);

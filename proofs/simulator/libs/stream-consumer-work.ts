@@ -73,7 +73,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     ['stranger'],
     ['stranger', 'kill'],
   ],
-  hurried: { leaseMs: 2_400, drainMs: 10 },
+  hurried: { leaseMs: 1_600, drainMs: 10 },
   chains: [['refuse'], ['refuse'], ['redis-down', 'close'], ['close', 'redis-down']],
   settings: (random: Random) => ({
     leaseMs: random.chance(0.8) ? random.magnitude(100, 3_000) : random.integer(2_000, 6_000),
