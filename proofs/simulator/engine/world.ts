@@ -105,7 +105,7 @@ export class World {
       const at = plan.masters > 1 ? ` at ${node.port}` : '';
       node.ran = (process, words, reply) => {
         this.note('redis', () => `${process}${at}: ${this.shown(words)} -> ${shown(reply)}`);
-        if (reply instanceof RedisError) this.expectPause(process, words);
+        if (reply instanceof RedisError && node.refusing?.left === Infinity) this.expectPause(process, words);
       };
     }
   }
@@ -201,7 +201,7 @@ export class World {
   /** A call that fails is repeated after a pause: while Redis refuses all scripts, no process asks without end. */
   private expectPause(process: string, [, sha = '', , key = '']: readonly string[]): void {
     const script = nameOfScript(sha);
-    if (script === undefined || this.refusedMs === Infinity) return;
+    if (script === undefined) return;
     const call = `${process} ${script} ${key}`;
     const count = (this.refusals.get(call) ?? 0) + 1;
     this.refusals.set(call, count);
