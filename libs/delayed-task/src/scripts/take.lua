@@ -28,7 +28,8 @@ ARGV[9..] ended  list(str)    members of `places` whose tasks have ended, at mos
 
 Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, last, group, ...}
   now      int  Redis' time, ms
-  nextAt   int  ms when the next task is due or the next lease ends; 0 if there is no task
+  nextAt   int  ms when the next task is due or the next lease ends; 1 if a task follows an attempt that has ended (see next.lua), because
+                a lease that ends at 0 stands for it; 0 if there is no task
   buried   int  number of tasks that were dead-lettered
   id       str  id of a task
   record   str  value in `tasks`
@@ -177,7 +178,6 @@ if not is_replay then write_take(#ids - ended, limit - ended) end
 if starts > 0 and not is_replay then redis.call('SET', KEYS[10], started + starts, 'PX', window_ms) end
 local next_due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. string.format('%.0f', IN_LINE), 'WITHSCORES', 'LIMIT', 0, 1)[2]
 local next_end = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]
--- A lease that ends at 0 stands for a task that follows an ended attempt (see next.lua). In the reply, 0 means that there is no task.
 local next_at = math.max(1, math.min(tonumber(next_due) or NEVER, tonumber(next_end) or NEVER))
 if most > 0 and started >= most and next_at < NEVER then next_at = math.max(next_at, now_ms + window_ms) end
 if #taken < tonumber(ARGV[2]) then redis.call('SET', KEYS[8], next_at, 'PX', WAITS_MS) end
