@@ -20,6 +20,8 @@ interface Delivery {
   dead: number;
   replays: number;
   readonly doneIds: Set<string>;
+  /** True if an operator removed consumers before it was handled: it may be delivered again while a handler has it. */
+  mayRepeat: boolean;
   /** When its next attempt is due at the latest. */
   dueUs: number;
 }
@@ -121,6 +123,9 @@ class StreamModel implements Model<Operation> {
     if (fault.kind === 'stranger' && fault.act === 'DELCONSUMER') {
       this.wasTidied = true;
       this.owners.excuse();
+      for (const { deliveries } of this.messages) {
+        for (const delivery of deliveries.values()) delivery.mayRepeat ||= delivery.doneIds.size === 0;
+      }
     } else if (['evict', 'failover', 'stranger'].includes(fault.kind)) {
       this.owners.excuse();
       for (const message of this.messages) message.excused = true;
@@ -251,7 +256,7 @@ class StreamModel implements Model<Operation> {
     );
     world.expect(attempt <= attempts, () => `message ${n} has attempt ${attempt} of ${attempts}`);
     world.expect(
-      !delivery.doneIds.has(id) || isExcused,
+      !delivery.doneIds.has(id) || isExcused || delivery.mayRepeat,
       () => `message ${n} runs again in ${group} although it is handled`,
     );
     const isAgain = delivery.returned > delivery.replays && this.isGentle && !isExcused;
@@ -421,8 +426,8 @@ class StreamModel implements Model<Operation> {
   private handled(group: string, id: string): void {
     const message = this.messageOf(group, id);
     if (message === undefined) return;
-    const { doneIds } = this.of(message, group);
-    const isNew = !doneIds.has(id) || message.excused;
+    const { doneIds, mayRepeat } = this.of(message, group);
+    const isNew = !doneIds.has(id) || message.excused || mayRepeat;
     this.world.expect(isNew, () => `message ${message.n} is handled twice in ${group}`);
     doneIds.add(id);
   }
@@ -485,6 +490,7 @@ class StreamModel implements Model<Operation> {
         dead: 0,
         replays: this.replaying.get(group) ?? 0,
         doneIds: new Set(),
+        mayRepeat: false,
         dueUs: Infinity,
       };
       deliveries.set(group, delivery);
