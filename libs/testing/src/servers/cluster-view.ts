@@ -18,21 +18,27 @@ export interface ClusterView {
   stateOk: boolean;
   /** State of a replica's link to its master; undefined for a master. */
   masterLink: string | undefined;
+  /** Ports of the nodes that clients get from CLUSTER SLOTS: a node leaves out replicas whose replication offset it does not know yet. */
+  listed: ReadonlySet<number>;
 }
 
 /** Returns what one node knows about the whole Cluster. */
 export function viewOf(node: Address): Promise<ClusterView> {
   return withAdmin(node, async (admin) => {
-    const [lines, info, replication] = await Promise.all([
+    const [lines, info, replication, ranges] = await Promise.all([
       admin.call('CLUSTER', 'NODES') as Promise<string>,
       admin.call('CLUSTER', 'INFO') as Promise<string>,
       admin.info('replication'),
+      admin.call('CLUSTER', 'SLOTS') as Promise<
+        [first: number, last: number, ...nodes: [host: string, port: number][]][]
+      >,
     ]);
     const nodes = lines.trim().split('\n').map(parseLine);
     const self = nodes.find(({ flags }) => flags.includes('myself'));
     if (!self) throw new TestServerError(`The node on port ${node.port} does not list itself.`);
     const masterLink = /master_link_status:(\w+)/.exec(replication)?.[1];
-    return { nodes, self, stateOk: info.includes('cluster_state:ok'), masterLink };
+    const listed = new Set(ranges.flatMap(([, , ...owners]) => owners.map(([, port]) => Number(port))));
+    return { nodes, self, stateOk: info.includes('cluster_state:ok'), masterLink, listed };
   });
 }
 

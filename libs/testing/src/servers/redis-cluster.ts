@@ -166,8 +166,8 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /**
-   * Waits until all live nodes report that the Cluster is up, agree on all roles, and see each other; until each replica follows its live
-   * master; and until `extra` returns true for what each node knows.
+   * Waits until all live nodes report that the Cluster is up, agree on all roles, see each other, and list all of them in CLUSTER SLOTS, which
+   * clients read; until each replica follows its live master; and until `extra` returns true for what each node knows.
    */
   async untilSettled(extra: (view: ClusterView) => boolean = () => true, timeoutMs = 20_000): Promise<void> {
     const check = async (): Promise<void> => {
@@ -212,6 +212,12 @@ export class RedisCluster implements AsyncDisposable {
     if (unseen) return `${who} does not see the node on port ${unseen.port}.`;
     const stale = view.nodes.find(({ port, slots }) => slots.length > 0 && !live.has(port));
     if (stale) return `${who} still sees the node on port ${stale.port} as a master.`;
+    const owners = new Set(view.nodes.filter(({ slots }) => slots.length > 0).map(({ id }) => id));
+    const serving = view.nodes.filter(
+      ({ id, masterId, port }) => live.has(port) && (owners.has(id) || owners.has(masterId)),
+    );
+    const unlisted = serving.find(({ port }) => !view.listed.has(port));
+    if (unlisted) return `${who} does not list the node on port ${unlisted.port} in CLUSTER SLOTS yet.`;
     const master = view.nodes.find(({ id }) => id === view.self.masterId);
     if (master && live.has(master.port) && view.masterLink !== 'up') return `${who} does not follow its master yet.`;
     return undefined;
