@@ -435,7 +435,7 @@ class TaskModel implements Model<Operation> {
   }
 
   private settles(member: Member, event: Tasks.DelayedTaskEvents['attemptSettled']): void {
-    const { id, attempt, status: outcome } = event;
+    const { id, name, attempt, status: outcome } = event;
     const { world } = this;
     world.note(member.name, () => `attempt ${attempt} of ${id} is ${outcome}`);
     if (outcome === 'unknown' || (outcome === 'dead' && isUnknownTask(event.error))) return this.unknown(id, outcome);
@@ -444,10 +444,10 @@ class TaskModel implements Model<Operation> {
     const open = all.filter(({ events }) => events === 0);
     // The attempt of a task that was replaced has lost it; another outcome belongs to the task that replaced it.
     const running = outcome === 'lost' || !this.cutShort.has(id) ? open[0] : open.at(-1);
-    if (running === undefined) {
-      // A process without a handler for a task may find that it has lost it.
-      const hasNone = all.length === 0 || this.isStranger(member);
-      const hasNotBegun = hasNone && (outcome === 'released' || outcome === 'lost');
+    // A process without a handler for a task may find that it has lost it.
+    const hasHandler = name === 'a' || !this.isStranger(member);
+    if (running === undefined || !hasHandler) {
+      const hasNotBegun = (all.length === 0 || !hasHandler) && (outcome === 'released' || outcome === 'lost');
       return world.expect(hasNotBegun, () => `an outcome too many: attempt ${attempt} of ${id} is ${outcome}`);
     }
     const { task } = running;
