@@ -178,9 +178,11 @@ it('finds no fault, however often it counts amid a crowd', async () => {
     done = body.quiet && body.paid?.packets === 600;
   }
   expect(counts).toBeGreaterThan(1);
-  const view = await viewOf(apps[1].url, admin, 'busy', ({ payoutsBehind }) => payoutsBehind === 0);
+  // A payout is still open when the ledger has it and Redis does not know that yet.
+  const isPaid = ({ payoutsBehind, status }: LiveView): boolean => payoutsBehind === 0 && status.openPayouts === 0;
+  const view = await viewOf(apps[1].url, admin, 'busy', isPaid);
   expect(view.faults).toEqual([]);
-  expect(view.status).toMatchObject({ state: 'sold-out', openPayouts: 0, grantedCents: 60_000 });
+  expect(view.status).toMatchObject({ state: 'sold-out', grantedCents: 60_000 });
 });
 
 function grabbing(token: string): RequestInit {
