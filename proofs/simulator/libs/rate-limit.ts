@@ -305,7 +305,8 @@ class LimitModel implements Model<Operation> {
   private wasCountedBeforeReset({ member, subject, beganUs, repliedUs }: Hit): boolean {
     if ((['redis-clock', 'evict', 'failover'] as const).some((kind) => this.world.had.has(kind))) return false;
     const own = this.ran.filter((call) => call.subject === subject);
-    const counted = own.filter(({ script, sender }) => script.startsWith('consume') && sender === member.name);
+    // The form of a script that runs several calls at once has no name here.
+    const counted = own.filter(({ script, sender }) => /^(consume|$)/.test(script) && sender === member.name);
     const inCall = counted.filter(({ us }) => us >= beganUs && us <= repliedUs);
     // Of several calls at a time, nobody knows here which one counted which hits.
     const isIn = (hit: Hit): boolean => hit.beganUs <= repliedUs && hit.repliedUs >= beganUs;
