@@ -20,8 +20,10 @@ export class Process {
   readonly timers = new Set<SimulatedTimer>();
   readonly storages: AsyncLocalStorage<never>[] = [];
   isDead = false;
-  /** How long it was stopped so far. */
+  /** How long it was stopped so far, with the rest of a stop that lasts. */
   stoppedUs = 0;
+  /** Time until which the process is stopped or busy. */
+  busyUntilUs = 0;
   /** Called with an error that ends a process of Node.js: one that nobody catches. */
   crashed: (error: unknown) => void = () => undefined;
   /** Opens a connection to the server at a port. */
@@ -35,8 +37,6 @@ export class Process {
   private lastTimer = 0;
   /** The turn that is planned. */
   private turnAt = Infinity;
-  /** Time until which the process is stopped or busy. */
-  private busyUntilUs = 0;
   /** How much later it is in the code that runs now than in the scheduler. */
   private aheadUs = 0;
   private stops: { readings: number; us: number } | undefined;

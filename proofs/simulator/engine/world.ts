@@ -417,11 +417,19 @@ export class World {
         const openedUs = Math.max(this.nowUs, ...holds.map(({ toUs }) => toUs)) + 4 * mostUs;
         // ioredis sets a timer of 2 s when it disconnects from a server that is down.
         const isSlow = this.plan.masters > 1 || this.had.has('redis-down');
-        const lingerUs = isSlow ? 2_100_000 : 100_000;
-        this.scheduler.at(openedUs + lingerUs, () => this.expectNothingLeft(process, false));
+        this.expectEnd(process, openedUs, isSlow ? 2_100_000 : 100_000);
         closed();
       });
       this.watch(process, closing, 'close');
+    });
+  }
+
+  /** Expects that nothing is left some time after a process has closed, in which it is not stopped. */
+  private expectEnd(process: Process, fromUs: number, lingerUs: number): void {
+    const { stoppedUs } = process;
+    this.scheduler.at(Math.max(fromUs, process.nowUs, process.busyUntilUs) + lingerUs, () => {
+      if (process.stoppedUs > stoppedUs) this.expectEnd(process, this.nowUs, lingerUs);
+      else this.expectNothingLeft(process, false);
     });
   }
 
