@@ -39,6 +39,10 @@ it.each([
     "#'x' and t.a",
     "'1' + 1 and t.a",
   ].map((value) => `local t = {} return (${value}) * 10`),
+  // NaN is neither less nor more than a number.
+  ...['min(1, 0/0)', 'min(0/0, 1)', 'max(1, 0/0)', 'max(0/0, 1)', 'max(5, 0/0, 6)', 'min(0, -0)', 'max(-0, 0)'].map(
+    (call) => `local value = math.${call} return value == value and tostring(1 / value)`,
+  ),
   ...["('10')", "(nil or '10')", "true and '10'", "(not nil) and '10'", "not 'x' or '10'", "(('10'))"].map(
     (key) => `local t = {} return t[${key}] * 10`,
   ),

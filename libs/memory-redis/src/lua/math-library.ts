@@ -36,8 +36,11 @@ function ofTwo(calculate: (a: number, b: number) => number): (args: Arguments) =
 
 export function createMathLibrary(random: RandomNumbers): LuaTable {
   const one = (calculate: (value: number) => number) => (args: Arguments) => calculate(args.number(1));
-  const most = (choose: (...values: number[]) => number) => (args: Arguments) =>
-    choose(...args.values.map((_, index) => args.number(index + 1)), args.number(1));
+  // As in C, and unlike Math.max, a NaN that is not the first argument is passed over.
+  const most = (isMore: (value: number, most: number) => boolean) => (args: Arguments) =>
+    args.values
+      .map((_, index) => args.number(index + 1))
+      .reduce((most, value) => (isMore(value, most) ? value : most), args.number(1));
   return library(
     {
       abs: one(Math.abs),
@@ -56,8 +59,8 @@ export function createMathLibrary(random: RandomNumbers): LuaTable {
       ldexp: ofTwo((a, b) => a * 2 ** Math.trunc(b)),
       log: one(Math.log),
       log10: one(Math.log10),
-      max: most(Math.max),
-      min: most(Math.min),
+      max: most((value, most) => value > most),
+      min: most((value, least) => value < least),
       mod: ofTwo((a, b) => a % b),
       modf: (args) => {
         const value = args.number(1);
