@@ -170,6 +170,8 @@ export class StreamClient
     if (this.pending.size === 0) return;
     this.listen().catch(() => {
       time.clearTimer(this.listenTimer);
+      // The client may have been closed meanwhile, and a timer would keep the process from ending.
+      if (this.pending.size === 0) return;
       this.listenTimer = time.setTimer(() => this.listenAgain(), LISTEN_AGAIN_MS);
     });
   }
