@@ -50,3 +50,12 @@ it.each([
   const command = ['EVAL', source, '0'];
   expect(openMemory().run(command)).toBe((await server.raw.send([command]))[0]);
 });
+
+// A server may have enough memory for it. The long comparison leaves out replies with this error.
+it.each(["('x'):rep(2^29)", "('x'):rep(2^28):rep(2^3)", 't .. t', 'table.concat({t, t})'])(
+  'has not enough memory for the text %s',
+  (text) => {
+    const source = `local t = ('x'):rep(2^28) return #(${text})`;
+    expect(openMemory().run(['EVAL', source, '0'])).toMatch(/^-ERR not enough memory/);
+  },
+);

@@ -7,9 +7,6 @@ import { formatText } from './string-format';
 import { inPieces, reversed } from './text-parts';
 import { first, isTrue, typeOf, type LuaResult, type LuaValue } from './values';
 
-/** Maximum length of the result of rep(), bytes. Redis has no limit, but a script that needs more is probably wrong. */
-const MOST_BYTES = 512 * 1024 * 1024;
-
 export function createStringLibrary(): LuaTable {
   return library({
     byte: (args) => {
@@ -34,11 +31,7 @@ export function createStringLibrary(): LuaTable {
     len: (args) => args.text(1).length,
     lower: (args) => inPieces(args.text(1), (text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
     match: (args) => find(args, false),
-    rep: (args) => {
-      const [text, count] = [args.text(1), Math.max(0, args.integer(2))];
-      if (text.length * count > MOST_BYTES) throw raise('resulting string too large');
-      return text.repeat(count);
-    },
+    rep: (args) => args.text(1).repeat(Math.max(0, args.integer(2))),
     reverse: (args) => reversed(args.text(1)),
     sub: (args) => {
       const text = args.text(1);
