@@ -48,6 +48,8 @@ class ScheduledModel implements Model<Operation> {
   /** When runs without a lock began, us. */
   private readonly unlocked: number[] = [];
   private keysWereLost = false;
+  /** Fences up to this were given before keys were lost last: a fence is the time of Redis, us. */
+  private lostFence = 0;
   private clockWasSet = false;
   private clockWentBack = false;
   private wasCalled = false;
@@ -98,7 +100,10 @@ class ScheduledModel implements Model<Operation> {
     const isClock = fault.kind === 'redis-clock';
     // With `replicas`, a failover loses no claim that runs.
     const isSafe = fault.kind === 'failover' && this.options.replicas > 0;
-    if ((fault.kind === 'evict' || fault.kind === 'failover') && !isSafe) this.keysWereLost = true;
+    if ((fault.kind === 'evict' || fault.kind === 'failover') && !isSafe) {
+      this.keysWereLost = true;
+      this.lostFence = this.world.redis.nowMs * 1_000;
+    }
     if (isClock) this.clockWasSet = true;
     if (isClock && fault.byMs < 0) this.clockWentBack = true;
     if (this.keysWereLost || isClock) this.owners.excuse();
@@ -259,7 +264,9 @@ class ScheduledModel implements Model<Operation> {
       return member.sleep(length);
     }
     const held = (): boolean => !run.signal.aborted && doesNotThrow(() => run.assertHeld());
-    const owner: Owner = { member, key: 'job', label: `slot ${slot}`, beganUs: world.nowUs, held, readsClock: true };
+    // A claim from before a loss of keys, whose reply came after it.
+    const beganUs = fence <= this.lostFence ? 0 : world.nowUs;
+    const owner: Owner = { member, key: 'job', label: `slot ${slot}`, beganUs, held, readsClock: true };
     const { process } = member;
     const one: Run = { slot, fence, beganUs: world.nowUs, ended: false, process, diedUs: Infinity };
     if (held()) this.expectNew(one);
@@ -279,7 +286,7 @@ class ScheduledModel implements Model<Operation> {
   /** "A slot that is not newer than the last one is refused", unless a run of it died. Fences rise. */
   private expectNew({ slot, fence }: Run): void {
     const { world } = this;
-    const isExcused = this.keysWereLost && this.clockWentBack;
+    const isExcused = (this.keysWereLost && this.clockWentBack) || fence <= this.lostFence;
     const before = this.runs.filter((run) => run.fence > 0);
     const higher = before.find((run) => run.fence >= fence);
     world.expect(
