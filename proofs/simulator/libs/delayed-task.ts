@@ -454,6 +454,8 @@ class TaskModel implements Model<Operation> {
     running.events++;
     // Redis may have had the outcome, and its reply was lost.
     if (outcome === 'lost' && running.late) task.mayBeGone = true;
+    // It may have become a dead letter, which a caller dropped before the reply came.
+    if (outcome === 'lost') task.mayHaveDied = true;
     if (outcome === 'dead') this.dies(task);
     if (outcome !== 'done') return;
     world.expect(task.doneUs === undefined || task.excused, () => `task ${task.n} (${id}) is done twice`);
