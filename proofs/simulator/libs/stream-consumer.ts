@@ -281,8 +281,8 @@ class StreamModel implements Model<Operation> {
       held: () => !signal.aborted,
       readsClock: false,
     };
-    // What a failover or an eviction made of older ones has no owner that is known here.
-    if (!message.excused) this.owners.begin(owner);
+    // What a failover or an eviction made of older ones has no owner that is known here, nor has what an operator let be delivered again.
+    if (!message.excused && !delivery.mayRepeat) this.owners.begin(owner);
     const beganUs = member.nowUs;
     const working = { process, ends: false };
     this.watch(working, group);
