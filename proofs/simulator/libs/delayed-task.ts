@@ -355,7 +355,8 @@ class TaskModel implements Model<Operation> {
         } else if (isAborted() && !payload.deaf) throw new Error('the signal has fired');
       }
     } finally {
-      const isShort = member.nowUs - beganUs < (this.options.timeoutMs - 50) * 1_000;
+      const tookUs = (member.nowUs - beganUs) * Math.max(1, member.speed);
+      const isShort = tookUs < (this.options.timeoutMs - 50) * 1_000;
       const isLost = world.keepsLeases(leaseMs) && isAborted() && isShort && !task.mayBeGone;
       world.expect(!isLost, () => `nothing took long, but attempt ${attempt} of task ${task.n} lost its lease`);
       this.owners.end(owner);
@@ -454,8 +455,8 @@ class TaskModel implements Model<Operation> {
     running.events++;
     // Redis may have had the outcome, and its reply was lost.
     if (outcome === 'lost' && running.late) task.mayBeGone = true;
-    // It may have become a dead letter, which a caller dropped before the reply came.
-    if (outcome === 'lost') task.mayHaveDied = true;
+    // It may have become a dead letter, which a caller has dropped before the reply came.
+    if (outcome === 'lost' && task.mayBeDropped) task.mayHaveDied = true;
     if (outcome === 'dead') this.dies(task);
     if (outcome !== 'done') return;
     world.expect(task.doneUs === undefined || task.excused, () => `task ${task.n} (${id}) is done twice`);

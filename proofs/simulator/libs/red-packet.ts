@@ -51,6 +51,8 @@ class PacketModel implements Model<Operation> {
   private readonly books = new Map<string, Book>();
   /** When a failover brought packets back last. */
   private lostUs = -Infinity;
+  /** When a grab of a process returned last that an activity is sold out. */
+  private readonly soldOutUs = new Map<string, number>();
   private payments = 0;
 
   constructor(
@@ -219,11 +221,13 @@ class PacketModel implements Model<Operation> {
     const { world } = this;
     const book = this.books.get(activity) as Book;
     const before = book.won.get(user);
-    // "For one second it returns `sold-out` to all users who are not in the filter": a failover may bring packets back meanwhile.
-    const isRemembered = world.nowUs <= this.lostUs + 1_050_000;
     const result = await service.grab(activity, user).catch(codeOf);
     world.note(member.name, () => `${user} grabs ${activity}: ${JSON.stringify(result)}`);
     if (typeof result === 'string') return;
+    // "For one second it returns `sold-out` to all users who are not in the filter": a failover may bring packets back meanwhile.
+    const place = `${member.process.pid} ${activity}`;
+    const isRemembered = world.nowUs <= Math.min(this.lostUs, this.soldOutUs.get(place) ?? -Infinity) + 1_050_000;
+    if (result.status === 'sold-out' && !isRemembered) this.soldOutUs.set(place, world.nowUs);
     world.expect(
       before === undefined || result.status !== 'sold-out' || isRemembered,
       () => `${user} has won ${before?.packetId} of ${activity}, but the grab says that it is sold out`,
