@@ -131,7 +131,13 @@ function ofTick(
       const claim = claims.find((one) => one.slot === slot);
       if (!claim) {
         const later = claims.some((one) => one.slot > slot && one.since <= told.at);
-        return later && heldUp ? 'each tick in it was held up or killed' : { why: `${seen}, and nobody claimed it` };
+        if (later && heldUp) return 'each tick in it was held up or killed';
+        // It looked for the lock until its slot was over, and then a later slot had been claimed.
+        const end = slot + periodMs;
+        const holder = later && told.at >= end ? claims.findLast((one) => one.slot < slot) : undefined;
+        const lasted = holder !== undefined && (holder.endedAt ?? Infinity) >= end - WAY_MS;
+        if (lasted && broken(holder)) return 'the lock of a killed or stopped process lasted';
+        return { why: `${seen}, and nobody claimed it` };
       }
       const how = broken(claim);
       if (how === 'killed') return 'the process that claimed it was killed';
