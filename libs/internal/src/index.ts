@@ -37,7 +37,7 @@ export {
 } from './handler-outcome';
 export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Method, type Wrapper } from './handlers';
 export { evenTags, slotOf, spread, UniqueIds } from './ids';
-export { CONSOLE, INSPECT, OUTBOX, REGISTRY } from './inspect';
+export { CONSOLE, INSPECT, OUTBOX, TRANSPORT } from './inspect';
 export { idleChecksOf, type IdleCheck } from './idle-checks';
 export { sendJsonAs } from './json-type';
 export { Lease, LeaseBook, type LeaseOwner, type LossCause } from './lease-book';

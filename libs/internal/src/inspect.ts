@@ -10,10 +10,8 @@ export const INSPECT: unique symbol = Symbol('luanest:inspect');
  */
 export const OUTBOX: unique symbol = Symbol('luanest:outbox');
 
-/**
- * Name of the property that services have for `luanest/transport`. Its value is the ScriptRegistry that runs the scripts of the service.
- */
-export const REGISTRY: unique symbol = Symbol('luanest:registry');
+/** Name of the method that services have for `luanest/transport`. It returns what a client and a server of Nest microservices need. */
+export const TRANSPORT: unique symbol = Symbol('luanest:transport');
 
 /**
  * Name of the method that services have for `luanest/console`. A symbol keeps the method out of the public API. The class of a service has

@@ -7,7 +7,7 @@ import {
   INSPECT,
   InvalidInputError,
   OUTBOX,
-  REGISTRY,
+  TRANSPORT,
   type KnownOptions,
   type Page,
 } from '../../internal/src';
@@ -358,9 +358,13 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     };
   }
 
-  /** Returns the ScriptRegistry that runs the scripts, for `luanest/transport`. */
-  get [REGISTRY](): ScriptRegistry {
-    return this.registry;
+  /** Returns the registry that runs the scripts, and a function after which a publish needs one call to Redis, for `luanest/transport`. */
+  [TRANSPORT](): { readonly registry: ScriptRegistry; readonly announce: (stream: AnyStream) => Promise<void> } {
+    const announce = async (definition: AnyStream): Promise<void> => {
+      const stream = this.catalog.get(definition);
+      if (!stream.announced) await stream.announce();
+    };
+    return { registry: this.registry, announce };
   }
 
   private send(stream: Stream, message: PublishMessage): Promise<PublishResult> {

@@ -6,7 +6,7 @@ import type { PublishOptions, PublishResult, StreamConsumerService, StreamDefini
 import {
   InvalidInputError,
   NotSentError,
-  REGISTRY,
+  TRANSPORT,
   shown,
   time,
   type Timer,
@@ -65,7 +65,7 @@ export class StreamClient
   constructor(options: StreamClientOptions) {
     super();
     ({ streams: this.streams, timeoutMs: this.timeoutMs } = resolveClient(options));
-    this.registry = this.streams[REGISTRY];
+    this.registry = this.streams[TRANSPORT]().registry;
     this.channel = repliesOf(this.registry, this.name);
   }
 
@@ -123,11 +123,13 @@ export class StreamClient
       throw new InvalidInputError(
         'StreamClient.send() got a StreamRecord, but its options are only for emit(). Pass the data itself.',
       );
-    await this.listen();
+    const stream = requestStream(packet.pattern as MsPattern);
+    // The request must reach Redis with one call from here on, since the server counts its timeoutMs from then.
+    await Promise.all([this.listen(), this.streams[TRANSPORT]().announce(stream)]);
     const timeoutMs = Math.ceil(endsAt - time.monotonicMs());
     if (this.pending.get(id) !== request || timeoutMs <= 0) return;
     request.sent = true;
-    await this.add(requestStream(packet.pattern as MsPattern), { ...payload, id, client: this.name, timeoutMs });
+    await this.add(stream, { ...payload, id, client: this.name, timeoutMs });
   }
 
   private async add<T>(stream: StreamDefinition<T>, payload: T, options?: PublishOptions): Promise<PublishResult> {

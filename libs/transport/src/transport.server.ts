@@ -17,7 +17,7 @@ import {
   ClosedError,
   MAX_TIMER_MS,
   pause,
-  REGISTRY,
+  TRANSPORT,
   SetupError,
   thrownText,
   time,
@@ -94,7 +94,7 @@ export class StreamServer
   constructor(options: StreamServerOptions) {
     super();
     ({ streams: this.streams, group: this.group } = resolveServer(options));
-    this.registry = this.streams[REGISTRY];
+    this.registry = this.streams[TRANSPORT]().registry;
     this.registry.register(transportScripts);
   }
 

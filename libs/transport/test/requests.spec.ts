@@ -200,10 +200,30 @@ describe('a request whose reply does not come', () => {
     const early = await openService({ prefix, requestMs: LONG_ENOUGH_MS });
     await expect(all(early)).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
     expect(await left(early)).toBe(1);
+    // On a busy machine, Redis got the request some time after the client had sent it.
+    await sleep(LONG_ENOUGH_MS);
     const late = await openService({ prefix, controllers: [handlerOf(() => 1)] });
     await whole(late);
     expect(got).toEqual([]);
     expect(await all(late)).toEqual([1]);
+  });
+
+  it('is not sent after its client has given up, also if the first call to its stream takes long', async () => {
+    const service = await openService({ prefix: uniquePrefix(), requestMs: 50 });
+    const { registry } = service;
+    const run = registry.run.bind(registry) as (...args: unknown[]) => Promise<unknown>;
+    let announced = false;
+    jest.spyOn(registry, 'run').mockImplementation((async (script: { name: string }, input: unknown) => {
+      const result = await run(script, input);
+      if (script.name !== 'stream-consumer.announce') return result;
+      await sleep(200);
+      announced = true;
+      return result;
+    }));
+    await expect(all(service)).rejects.toMatchObject({ code: 'NOT_SENT' });
+    await waitUntil('the stream is announced', () => announced);
+    await sleep(50);
+    expect(await left(service)).toBe(0);
   });
 
   it('was not sent if Redis is unavailable', async () => {
