@@ -31,9 +31,10 @@ export function checkHistory(
   searches: readonly CheckOptions[] = SEARCHES,
 ): Checked {
   const subject = subjectOf(plan.subject);
+  const sent = withLaterCloses(recorded);
   let verdict: Verdict | undefined;
   for (const unseen of subject.unseen ?? [0]) {
-    const all = subject.operations(plan, recorded, unseen);
+    const all = subject.operations(plan, sent, unseen);
     for (const search of searches) {
       verdict = check(subject.model(plan, all), all, search);
       if (verdict.result !== 'unknown') break;
@@ -46,6 +47,25 @@ export function checkHistory(
   const failed = recorded.find(({ end }) => end?.how === 'failed');
   const problem = failed?.end?.how === 'failed' ? `An unexpected error: ${failed.end.error}` : problemOf(verdict);
   return { operations: counted.length, pending, verdict, ...(problem !== undefined && { problem }) };
+}
+
+/**
+ * Adds to each call whose outcome is unknown how often its connection was closed after it had ended: each time, ioredis may have sent it
+ * again.
+ */
+function withLaterCloses(recorded: readonly Recorded[]): Recorded[] {
+  return recorded.map((one) => {
+    const { end, client } = one;
+    if (end?.how !== 'unknown') return one;
+    const later = recorded.filter((other) => connectionOf(other.client) === connectionOf(client));
+    const closes = later.reduce((sum, { end: last }) => sum + ((last?.at ?? 0) > end.at ? (last?.closes ?? 0) : 0), 0);
+    return { ...one, end: { ...end, closes: end.closes + closes } };
+  });
+}
+
+/** Returns process and place of a client: after an unknown outcome, another client takes its place. */
+function connectionOf(client: string): string {
+  return client.split('.', 2).join('.');
 }
 
 function problemOf(verdict: Verdict): string | undefined {
