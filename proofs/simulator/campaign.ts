@@ -7,6 +7,7 @@ import { useDefect, type Defect } from './engine/loader';
 import { planOf, type Plan } from './engine/plan';
 import { World, type Lib, type Result } from './engine/world';
 import { libs } from './libs';
+import { exploreOrders } from './orders';
 import { shrunk } from './shrink';
 import { Variants } from './systematic';
 import { tableOf } from './table';
@@ -15,6 +16,10 @@ import { tableOf } from './table';
 const WORKERS = 2;
 /** A run that takes longer than this is undecided, s. It is long, because other programs may need the cores, too. */
 const LONGEST_RUN_S = 300;
+
+/** Search through orders: late messages in a run, and runs of one seed, at most. */
+const MOST_LATE = 2;
+const MOST_ORDERS = 5_000;
 
 /** Seeds that have shown something that few others show. */
 const CORPUS = join(__dirname, 'corpus.json');
@@ -62,6 +67,7 @@ function argumentsOf(argv: string[]) {
       json: { type: 'boolean', default: false },
       trace: { type: 'boolean', default: false },
       corpus: { type: 'boolean', default: false },
+      orders: { type: 'boolean', default: false },
       defect: { type: 'string' },
       worker: { type: 'string' },
     },
@@ -82,6 +88,7 @@ export async function main(): Promise<void> {
   if (given.defect !== undefined) useDefect(JSON.parse(readFileSync(given.defect, 'utf8')) as Defect);
   if (given.worker !== undefined) return work(given, Number(given.worker));
   if (given.corpus) return runCorpus();
+  if (given.orders) return runOrders(given);
   if (given.seed !== undefined && given.runs === undefined) return repeat(given, given.seed);
   await campaign(given, argv);
 }
@@ -113,6 +120,18 @@ function runCorpus(): void {
     const lacks = entry.faults.filter((kind) => result.faults[kind] === undefined);
     print(JSON.stringify({ ...entry, lacks, ...result }));
     if (result.violation !== undefined || lacks.length > 0) process.exitCode = 1;
+  }
+}
+
+/** Tries all orders of the small runs of one seed, or of `runs` seeds, with at most two late messages. */
+function runOrders({ libs: chosen, seed: first = 1, runs = '1' }: Arguments): void {
+  for (let seed = first; seed < first + Number(runs); seed++) {
+    for (const lib of chosen) {
+      const { violation, ...counts } = exploreOrders(lib, seed, MOST_LATE, MOST_ORDERS);
+      if (violation !== undefined) print(tell(lib, violation.plan, violation.text).table);
+      print(JSON.stringify({ lib: lib.name, seed, ...counts, ...(violation && { violation: violation.text }) }));
+      if (violation !== undefined) process.exitCode = 1;
+    }
   }
 }
 

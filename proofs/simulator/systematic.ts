@@ -1,6 +1,6 @@
 import { faultOf, planOf, sortOfCuts, type Fault, type FaultKind, type Hit, type Plan } from './engine/plan';
 import { Random } from './engine/random';
-import { World, type Lib } from './engine/world';
+import { World, type Lib, type RanScript } from './engine/world';
 
 const MOST_OPERATIONS = 8;
 /** Places for faults that are drawn for a small run. */
@@ -11,6 +11,8 @@ const MOST_VARIANTS = 8;
 const FIRST_CHAIN = 120;
 /** The variants from here on have an app that closes while a call to Redis takes longer, or fails; every other one has refused renewals. */
 const FIRST_CLOSE = 240;
+/** The variants from here on have one or two late messages. */
+const FIRST_LATE = 360;
 /** How many scripts come before the next fault of a chain. */
 const NEXT = [0, 0, 0, 1, 1, 2, 3];
 
@@ -19,12 +21,14 @@ type Place = Pick<Hit, 'p' | 'script'>;
 
 /**
  * A small run, again and again: with a fault at a script that a process sends, with two of them, with a chain of faults that follow
- * each other in one process, or in that which takes over, with an app that closes just when a call fails, and with a renewal that fails until the next one. The seed draws the run and the order of the faults, and the number of the variant
- * says which of them it has.
+ * each other in one process, or in that which takes over, with an app that closes just when a call fails, with a renewal that fails
+ * until the next one, and with messages that come late, see `orders`. The seed draws the run and the order of the faults, and the number
+ * of the variant says which of them it has.
  */
 export class Variants {
   private readonly small: Plan;
   private readonly hits: readonly Hit[];
+  private readonly lates: readonly Hit[];
   /** The small run with an app that closes in a hurry, the scripts of it, and those that renew a lease. */
   private readonly hurried: {
     readonly plan: Plan;
@@ -37,9 +41,11 @@ export class Variants {
     readonly seed: number,
     private readonly without: ReadonlySet<string> = new Set(),
   ) {
-    this.small = this.smallPlan();
+    this.small = smallPlan(lib, seed, MOST_OPERATIONS, without);
     const random = new Random(seed, 'hits');
-    const situations = this.faultsOf(0).length === 0 ? [] : [...this.situationsOf(this.small).values()];
+    const world = this.worldOf(this.small);
+    const situations = this.faultsOf(0).length === 0 ? [] : [...world.situations.values()];
+    this.lates = latesOf(world.ran, this.small.client.deadlineMs / 2);
     // A script that is sent all the time, and finds nothing to do, is one situation, and so is the one that did something.
     this.hits = Array.from({ length: situations.length === 0 ? 0 : PLACES }, () => {
       const script = random.pick(random.pick(situations));
@@ -50,7 +56,11 @@ export class Variants {
 
   /** Numbers of the variants, in the order in which they run: one of each sort in turn. */
   get numbers(): number[] {
-    const firsts = this.hurried.all.length === 0 ? [0, FIRST_CHAIN] : [0, FIRST_CHAIN, FIRST_CLOSE];
+    const firsts = [
+      ...[0, FIRST_CHAIN],
+      ...(this.hurried.all.length > 0 ? [FIRST_CLOSE] : []),
+      ...(this.lates.length > 0 ? [FIRST_LATE] : []),
+    ];
     return this.hits.slice(0, MOST_VARIANTS).flatMap((_, number) => firsts.map((first) => first + number));
   }
 
@@ -58,6 +68,10 @@ export class Variants {
   plan(number: number): Plan {
     const { hits, small } = this;
     const random = new Random(this.seed, `variant ${number}`);
+    if (number >= FIRST_LATE) {
+      const some = [random.pick(this.lates), ...(number % 2 === 1 ? [random.pick(this.lates)] : [])];
+      return { ...small, elements: [...small.elements, ...some] };
+    }
     if (number >= FIRST_CLOSE) {
       const { plan, renewals } = this.hurried;
       const hits = number % 2 === 1 && renewals.length > 0 ? this.refusing(random) : this.closing(random);
@@ -113,33 +127,21 @@ export class Variants {
       const drawn = faultOf(random, kind, p, { scaleMs, mild: false, isAlone: false, hasEdges: true }, sort);
       const fault = drawn.kind === 'cut' ? { ...drawn, skip: 0 } : drawn;
       const before = hits.at(-1);
-      // The next fault meets the same process, or the one that takes over.
+      // The next fault meets the same process, also when it repeats the call, or the one that takes over.
       if (before === undefined || before.next !== undefined || random.chance(0.6)) {
         hits.push({ p, script: first + random.pick(NEXT), fault });
-      } else hits.splice(-1, 1, { ...before, next: { skip: random.pick(NEXT), fault } });
+      } else {
+        const own = random.named(`own ${hits.length}`).chance(0.4);
+        hits.splice(-1, 1, { ...before, next: { skip: random.pick(NEXT), own, fault } });
+      }
     }
     return hits;
-  }
-
-  /** Operations that come soon after each other, and no faults. */
-  private smallPlan(): Plan {
-    const plan = planOf(this.lib, this.seed, this.without);
-    const scaleMs = this.lib.scaleMs(plan.settings as never);
-    const all = plan.elements.filter((element) => 'operation' in element).slice(0, MOST_OPERATIONS);
-    let [beforeMs, atMs] = [0, 100];
-    const elements = all.map((operation) => {
-      atMs += Math.min(operation.atMs - beforeMs, scaleMs);
-      beforeMs = operation.atMs;
-      return { ...operation, atMs };
-    });
-    const roundMs = this.lib.roundMs?.(plan.settings as never) ?? scaleMs;
-    return { ...plan, mild: false, endMs: atMs + 2 * roundMs, elements };
   }
 
   private hurriedRun(): Variants['hurried'] {
     const plan = { ...this.small, settings: { ...(this.small.settings as object), ...this.lib.hurried } };
     if (this.lib.hurried === undefined) return { plan, all: [], renewals: [] };
-    const situations = this.situationsOf(plan);
+    const { situations } = this.worldOf(plan);
     const random = new Random(this.seed, 'hurried');
     const all = Array.from({ length: situations.size === 0 ? 0 : PLACES }, () =>
       random.pick(random.pick([...situations.values()])),
@@ -148,11 +150,10 @@ export class Variants {
     return { plan: { ...plan, endMs: plan.endMs + this.lib.scaleMs(plan.settings as never) }, all, renewals };
   }
 
-  /** Runs a plan. Returns the scripts that its processes send, those of one name with the same kind of reply together. */
-  private situationsOf(plan: Plan): World['situations'] {
+  private worldOf(plan: Plan): World {
     const world = new World(this.lib, plan);
     world.run();
-    return world.situations;
+    return world;
   }
 
   private faultsOf(p: number): readonly Fault[] {
@@ -179,4 +180,42 @@ export class Variants {
     ];
     return faults.filter(({ kind }) => kind in this.lib.faults && !this.without.has(kind satisfies FaultKind));
   }
+}
+
+/** Returns a run of a few operations that come soon after each other, and no faults. */
+export function smallPlan(lib: Lib, seed: number, operations: number, without: ReadonlySet<string> = new Set()): Plan {
+  const plan = planOf(lib, seed, without);
+  const scaleMs = lib.scaleMs(plan.settings as never);
+  const all = plan.elements.filter((element) => 'operation' in element).slice(0, operations);
+  let [beforeMs, atMs] = [0, 100];
+  const elements = all.map((operation) => {
+    atMs += Math.min(operation.atMs - beforeMs, scaleMs);
+    beforeMs = operation.atMs;
+    return { ...operation, atMs };
+  });
+  const roundMs = lib.roundMs?.(plan.settings as never) ?? scaleMs;
+  return { ...plan, mild: false, endMs: atMs + 2 * roundMs, elements };
+}
+
+/**
+ * Returns the messages that may come late: each request, or reply, and each script of another process after which it may come.
+ *
+ * @param windowMs longest delay
+ * @param last only messages that are sent after this one, so that no two late messages are tried in both orders
+ */
+export function latesOf(ran: readonly RanScript[], windowMs: number, last?: Hit): Hit[] {
+  const before = ran.find(({ p, script }) => p === last?.p && script === last.script);
+  return ran.flatMap((one, at) => {
+    if (before !== undefined && one.sentUs <= before.sentUs) return [];
+    const { p, script, keys, ranUs } = one;
+    const later = ran.slice(at + 1).filter((other) => other.ranUs - ranUs <= windowMs * 1_000);
+    const others = later.filter((other) => other.p !== p && other.keys.some((key) => keys.includes(key)));
+    return others.flatMap((other): Hit[] => {
+      const lateMs = (other.ranUs - ranUs + 1) / 1_000;
+      return [
+        { p, script, fault: { kind: 'late', p, requestMs: lateMs, replyMs: 0 } },
+        { p, script, fault: { kind: 'late', p, requestMs: 0, replyMs: lateMs } },
+      ];
+    });
+  });
 }

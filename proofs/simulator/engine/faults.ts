@@ -66,6 +66,9 @@ export class Faults {
       case 'hold':
         link.nextHold = fault;
         return true;
+      case 'late':
+        link.nextLate = fault;
+        return true;
       case 'refuse':
         redis.master(fault.master).refusing =
           fault.forMs === undefined

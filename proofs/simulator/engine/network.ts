@@ -30,6 +30,8 @@ export class Link {
   cuts: { skip: number; readonly kind: Cut; readonly lateUs: number }[] = [];
   /** Begins at the next request that runs a script. */
   nextHold: { readonly repliesMs: number; readonly forMs: number } | undefined;
+  /** The next request that runs a script comes so much later, and its reply, ms. */
+  nextLate: { readonly requestMs: number; readonly replyMs: number } | undefined;
   /** True: the connection closes at the next message of a channel, which is lost. */
   cutAtPush = false;
   readonly sockets = new Set<ClientSocket>();
@@ -37,8 +39,8 @@ export class Link {
   sent = 0;
   /** Called before a script is sent. */
   sends: (script: number, name: string) => void = () => undefined;
-  /** Called when Redis has run a script. */
-  ran: (script: number, name: string, reply: Reply) => void = () => undefined;
+  /** Called when Redis has run a script. @param words the command; @param sentUs when it was sent */
+  ran: (script: number, words: readonly string[], reply: Reply, sentUs: number) => void = () => undefined;
 
   constructor(readonly random: Random) {}
 
@@ -197,12 +199,18 @@ export class ClientSocket extends EventEmitter {
       if (cut.kind === 'before') return;
       if (cut.kind === 'late') lateUs = cut.lateUs;
     }
-    this.lastRequestUs = link.arrivalUs('request', process.nowUs + lateUs, this.lastRequestUs);
+    const { requestMs, replyMs } = (runsScript ? link.nextLate : undefined) ?? { requestMs: 0, replyMs: 0 };
+    if (runsScript) link.nextLate = undefined;
+    const sentUs = process.nowUs;
+    const fromUs = sentUs + lateUs + Math.round(requestMs * 1_000);
+    this.lastRequestUs = link.arrivalUs('request', fromUs, this.lastRequestUs);
     this.scheduler.at(this.lastRequestUs, () => {
       const { session } = this;
       if (!session) return;
       const reply = this.redis.execute(session, words, process.name);
-      if (runsScript) link.ran(script, words[1] ?? '', reply);
+      if (runsScript) link.ran(script, words, reply, sentUs);
+      if (replyMs > 0)
+        this.lastReplyUs = Math.max(this.lastReplyUs, this.scheduler.nowUs + Math.round(replyMs * 1_000));
       this.push(encode(reply, session.protocol));
       if (this.isQuitting) this.receive(() => this.destroy());
     });

@@ -26,6 +26,8 @@ export type Fault =
       readonly forMs: number;
       readonly edge?: number;
     }
+  /** The request that is sent now comes later, and so does its reply. Only the search through orders draws it. */
+  | { readonly kind: 'late'; readonly p: number; readonly requestMs: number; readonly replyMs: number }
   /** `forMs`: all scripts for so long, instead of `count` of them. */
   | {
       readonly kind: 'refuse';
@@ -84,8 +86,8 @@ export interface Hit {
   readonly p: number;
   readonly script: number;
   readonly fault: Fault;
-  /** Another fault, of the other process that sends the same script first after that, or after `skip` further ones. */
-  readonly next?: { readonly skip: number; readonly fault: Fault };
+  /** Another fault, when another process sends the same script next, or after `skip` more of them. `own`: when the same process does. */
+  readonly next?: { readonly skip: number; readonly own: boolean; readonly fault: Fault };
 }
 
 /** Something that happens to a run from outside: a fault, or an operation of a user in a process. */
@@ -318,6 +320,8 @@ export function faultOf(
         ]),
         forMs: random.chance(0.5) ? time() : random.integer(scaleMs / 2, 2 * scaleMs),
       };
+    case 'late':
+      return { kind, p, requestMs: time(), replyMs: 0 };
     case 'refuse': {
       const isLong = (hasEdges || (mild && isAlone && scaleMs >= LONG_LEASE_MS)) && random.named('long').chance(0.3);
       return {

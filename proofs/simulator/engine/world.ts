@@ -57,6 +57,24 @@ export interface Result {
   readonly faults: Readonly<Record<string, number>>;
 }
 
+/** A script that a process has sent: its n-th, from 1. */
+interface Sent {
+  readonly p: number;
+  readonly script: number;
+  readonly words: readonly string[];
+  readonly sentUs: number;
+}
+
+/** A script that Redis has run. */
+export interface RanScript {
+  readonly p: number;
+  readonly script: number;
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly sentUs: number;
+  readonly ranUs: number;
+}
+
 /** One run: processes of an app, their Redis, and what happens to them. */
 export class World {
   readonly random: Random;
@@ -67,10 +85,18 @@ export class World {
   isHealed = false;
   /** Scripts that processes have sent before the last fault or operation, by what they were and what Redis replied. */
   readonly situations = new Map<string, { readonly p: number; readonly script: number }[]>();
+  /** Scripts that Redis has run before the last fault or operation, in this order. */
+  readonly ran: RanScript[] = [];
   /** Faults that have happened. */
   readonly had = new Set<Fault['kind']>();
   /** Faults that wait until another process sends this script. */
-  private followers: { readonly p: number; readonly name: string; readonly fault: Fault; skip: number }[] = [];
+  private followers: {
+    readonly p: number;
+    readonly name: string;
+    readonly own: boolean;
+    readonly fault: Fault;
+    skip: number;
+  }[] = [];
   /** How many calls the faults so far have broken; Infinity after a fault that is not brief. */
   private brokenCalls = 0;
   /** How often Redis has refused a script of a process for a key, since it began to refuse all scripts. */
@@ -124,8 +150,7 @@ export class World {
       }
       for (const { index, link } of this.members) {
         link.sends = (script, name) => this.sends(index, script, name);
-        link.ran = (script, name, reply) =>
-          this.remember(index, script, `${nameOfScript(name) ?? name} ${kindOf(reply)}`);
+        link.ran = (script, words, reply, sentUs) => this.remember({ p: index, script, words, sentUs }, reply);
       }
       this.advance(this.plan.endMs);
       this.heal();
@@ -306,7 +331,7 @@ export class World {
   }
 
   private sends(p: number, script: number, name: string): void {
-    for (const follower of this.followers.filter((one) => one.name === name && one.p !== p)) {
+    for (const follower of this.followers.filter((one) => one.name === name && (one.p === p) === one.own)) {
       if (follower.skip-- > 0) continue;
       this.followers = this.followers.filter((one) => one !== follower);
       this.meets({ ...follower.fault, ...('p' in follower.fault && { p }) });
@@ -318,15 +343,20 @@ export class World {
     }
   }
 
-  private remember(p: number, script: number, situation: string): void {
+  private remember({ p, script, words, sentUs }: Sent, reply: Reply): void {
     if (this.isHealed) return;
+    const sha = words[1] ?? '';
+    const name = nameOfScript(sha) ?? sha;
+    const situation = `${name} ${kindOf(reply)}`;
     const some = this.situations.get(situation) ?? [];
     this.situations.set(situation, [...some, { p, script }]);
+    const keys = words.slice(3, 3 + Number(words[2]));
+    this.ran.push({ p, script, name, keys, sentUs, ranUs: this.scheduler.nowUs });
   }
 
   /** Makes a fault happen to a script that is sent now. Those of the connection meet this script; the others come when it has been sent. */
   private meets(fault: Fault): void {
-    if (['cut', 'hold'].includes(fault.kind)) this.inject(fault);
+    if (['cut', 'hold', 'late'].includes(fault.kind)) this.inject(fault);
     else this.scheduler.at(this.nowUs, () => this.inject(fault));
   }
 
@@ -383,7 +413,14 @@ export class World {
       Object.assign(node, { downSinceUs: undefined, refusing: undefined, dying: undefined });
     for (const member of this.members) member.dying = undefined;
     for (const { link } of this.members) {
-      Object.assign(link, { mostUs: 500, holds: [], nextHold: undefined, cuts: [], cutAtPush: false });
+      Object.assign(link, {
+        mostUs: 500,
+        holds: [],
+        nextHold: undefined,
+        nextLate: undefined,
+        cuts: [],
+        cutAtPush: false,
+      });
     }
     this.note('fault', () => 'no more faults');
     for (const member of this.members) {

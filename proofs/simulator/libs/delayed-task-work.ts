@@ -106,6 +106,8 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
   hurried: { leaseMs: 1_600, drainMs: 10 },
   chains: [
     ['cut', 'hold'],
+    ['cut', 'hold'],
+    ['cut', 'refuse'],
     ['cut', 'refuse'],
     ['redis-down', 'close'],
     ['close', 'redis-down'],

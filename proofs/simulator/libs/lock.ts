@@ -78,6 +78,7 @@ class LockModel implements Model<Operation> {
   disturbed(fault: Fault): void {
     if (fault.kind === 'kill') this.turns.killed(this.world.members[fault.p] as Member);
     if (fault.kind === 'slow') this.slowestMs = Math.max(this.slowestMs, fault.delayMs);
+    if (fault.kind === 'late') this.slowestMs = Math.max(this.slowestMs, fault.requestMs + fault.replyMs);
     if (fault.kind === 'hold') this.slowestMs = Math.max(this.slowestMs, fault.repliesMs + fault.forMs);
     this.turns.slowestMs = this.slowestMs;
     const isClock = fault.kind === 'redis-clock';
