@@ -1,4 +1,5 @@
 import type { Member } from './member';
+import { nameOfScript } from './replays';
 import type { World } from './world';
 
 /** Somebody who holds something, as they believe by their own clock. */
@@ -13,9 +14,16 @@ export interface Owner {
   held(): boolean;
   /** True if `held()` reads the clock. A signal, which a timer fires, is late after the process was stopped. */
   readonly readsClock: boolean;
+  /** Returns when the lease that Redis has for this owner ends, by its clock, ms; undefined if it has none. */
+  endsAtMs(): number | undefined;
 }
 
-/** Checks that nothing has two owners at a time, each by their own clock. */
+/** How much later than Redis an owner may notice the end of a lease: Redis counts whole ms, and a timer is up to 1 ms late. */
+const LATE_MS = 3;
+/** Scripts that move the end of a lease: a take also renews that of the session which takes. */
+const RENEWS = /renew|extend|take/;
+
+/** Checks that nothing has two owners at a time, each by their own clock, and that no owner believes in a lease that has ended in Redis. */
 export class Owners {
   private readonly owners = new Map<Owner, unknown>();
   /** Who became the owner of a key, and since when nobody else may think that they own it. */
@@ -23,7 +31,18 @@ export class Owners {
   private excusedUs = -1;
   private excuses = 0;
 
-  constructor(private readonly world: World) {}
+  /** When the leases of owners end in Redis, by its clock, ms. */
+  private readonly ends = new Map<Owner, number>();
+
+  constructor(private readonly world: World) {
+    for (const node of world.redis.nodes) {
+      const { ran } = node;
+      node.ran = (process, words, reply) => {
+        ran(process, words, reply);
+        if (RENEWS.test(nameOfScript(words[1] ?? '') ?? '')) for (const owner of this.alive) this.look(owner);
+      };
+    }
+  }
 
   /** Excuses all owners so far: keys were lost, or a clock that leases count by was set. */
   excuse(): void {
@@ -66,6 +85,36 @@ export class Owners {
       if (other.member === owner.member && this.world.driftUs === 0) both();
       else if (!other.member.process.isStopped) other.member.process.receive(atUs, both);
     }
+    this.look(owner);
+    this.watch(owner);
+  }
+
+  /** Asks the owner when its lease has ended in Redis: others may get the key from then on. */
+  private watch(owner: Owner): void {
+    const { world } = this;
+    const { process } = owner.member;
+    const endsAtMs = this.ends.get(owner);
+    if (endsAtMs === undefined) return;
+    const isOver = (): boolean => !this.owners.has(owner) || process.isDead || this.isExcused(owner);
+    const isRenewed = (): boolean => (this.ends.get(owner) as number) > endsAtMs;
+    const atUs = world.nowUs + (endsAtMs + LATE_MS - world.redis.nowMs) * 1_000 + world.driftUs;
+    world.scheduler.lookAt(atUs, () => {
+      if (isOver()) return;
+      this.look(owner);
+      if (isRenewed()) return this.watch(owner);
+      process.receive(world.nowUs, () => {
+        if (isOver() || isLate(owner)) return;
+        this.look(owner);
+        if (isRenewed()) return this.watch(owner);
+        world.expect(!owner.held(), () => `the lease of ${nameOf(owner)} of ${owner.key} has ended, but it goes on`);
+      });
+    });
+  }
+
+  /** Notes when the lease of an owner ends in Redis. If it is cut short, or another one has the key, the last end counts. */
+  private look(owner: Owner): void {
+    const endsAtMs = owner.endsAtMs();
+    if (endsAtMs !== undefined) this.ends.set(owner, Math.max(endsAtMs, this.ends.get(owner) ?? 0));
   }
 
   /** Checks an owner that has just seen that it still holds the key: nobody else has got it since. */
@@ -82,6 +131,7 @@ export class Owners {
 
   end(owner: Owner): void {
     this.owners.delete(owner);
+    this.ends.delete(owner);
   }
 }
 

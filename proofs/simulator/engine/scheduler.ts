@@ -19,7 +19,15 @@ export class Scheduler {
 
   /** Calls back at a time, or now if it has passed. Events of one time run in random order. */
   at(us: number, run: () => void): void {
-    const event = { at: Math.max(us, this.nowUs), order: this.random.next(), run };
+    this.add({ at: Math.max(us, this.nowUs), order: this.random.next(), run });
+  }
+
+  /** Calls back after all other events of a time. What only looks changes no order, so a run is the same without it. */
+  lookAt(us: number, run: () => void): void {
+    this.add({ at: Math.max(us, this.nowUs), order: 1, run });
+  }
+
+  private add(event: Event): void {
     const { heap } = this;
     let at = heap.push(event) - 1;
     while (at > 0) {

@@ -52,6 +52,8 @@ class TaskModel implements Model<Operation> {
   private downMs = 0;
   private clockWasSet = false;
   private lostKeys = false;
+  /** True once Redis may get a call after the one that repeats it: it may take a task that nobody then begins. */
+  private hadLateCall = false;
 
   constructor(
     private readonly world: World,
@@ -112,6 +114,7 @@ class TaskModel implements Model<Operation> {
       for (const call of this.cancelling) if (call.process === process) this.endless([call.id]);
     }
     this.downMs += downMsOf(fault);
+    if (fault.kind === 'cut' && fault.how === 'late') this.hadLateCall = true;
     if (fault.kind === 'redis-clock') {
       this.clockWasSet = true;
       this.owners.excuse();
@@ -318,7 +321,7 @@ class TaskModel implements Model<Operation> {
     const isExcused = task.excused || isAborted();
     // "If a reply is lost, the call is repeated, and Redis returns the same tasks."
     const isBrief = leaseMs >= LONG_LEASE_MS && world.isBrief(3);
-    const isNumbered = attempt <= began || !(world.isMild || isBrief) || task.replays > 0;
+    const isNumbered = attempt <= began || !((world.isMild && !this.hadLateCall) || isBrief) || task.replays > 0;
     world.expect(
       isNumbered,
       () => `nothing took long, but attempt ${attempt} of task ${task.n} is the ${began}. that begins`,
@@ -342,6 +345,7 @@ class TaskModel implements Model<Operation> {
       beganUs: world.nowUs,
       held: () => !isAborted(),
       readsClock: true,
+      endsAtMs: () => this.endOf(id, attempt),
     };
     // What a failover or an eviction made of older ones has no owner that is known here.
     if (!task.excused) this.owners.begin(owner);
@@ -393,6 +397,17 @@ class TaskModel implements Model<Operation> {
       const isLeased = run.split(' ')[2] === token && memory.run('ZSCORE', [keyOf('leased'), id]) !== null;
       this.world.expect(isLeased, () => `a take returned ${id}, which it has not leased: ${run}`);
     }
+  }
+
+  /** Returns when the lease of an attempt ends in Redis, ms; undefined if there is none. */
+  private endOf(id: string, attempt: number): number | undefined {
+    const { memory } = this.world.redis;
+    for (const key of this.partitionKeys('leased')) {
+      const run = String(memory.run('HGET', [key.replace(/leased$/, 'runs'), id]));
+      const till = memory.run('ZSCORE', [key, id]) as string | null;
+      if (till !== null && new RegExp(`^${attempt} [la] `).test(run)) return Number(till);
+    }
+    return undefined;
   }
 
   /** "Leases are renewed after a third of their length", and soon again if that fails. */

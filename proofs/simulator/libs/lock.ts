@@ -123,6 +123,12 @@ class LockModel implements Model<Operation> {
     this.world.expect(left.length === 0, () => `these locks are still held: ${left.join()}`);
   }
 
+  /** Returns when the lease with a fence ends in Redis, ms; undefined if there is none. */
+  private endOf(name: string, fence: number): number | undefined {
+    const value = this.world.redis.memory.run('GET', [`luanest:lock:{${name}}:lock`]) as string | null;
+    return Number(value?.slice(14, 30)) === fence ? Number(value?.slice(0, 13)) : undefined;
+  }
+
   /** "A lease ends by the clock of Redis": no renewal brings back one that has ended. */
   private look(key: string): void {
     const { redis } = this.world;
@@ -200,6 +206,7 @@ class LockModel implements Model<Operation> {
       beganUs,
       held: () => lock.held,
       readsClock: true,
+      endsAtMs: () => this.endOf(name, lock.fenceOf(name)),
     }));
     for (const name of lock.names) this.rises(name, lock.fenceOf(name), known.get(name) ?? 0);
     for (const owner of owners) this.owners.begin(owner);

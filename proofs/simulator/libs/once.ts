@@ -115,7 +115,8 @@ class OnceModel implements Model<Operation> {
     const answer = await once
       .run(id, { ...(leaseMs !== undefined && { leaseMs }), delivery: this.options.delivery }, async (run) => {
         const held = (): boolean => !run.signal.aborted && doesNotThrow(() => run.assertHeld());
-        const owner = { member, key: id, beganUs, held, readsClock: true };
+        const endsAtMs = (): number | undefined => this.endOf(id, run.fence);
+        const owner = { member, key: id, beganUs, held, readsClock: true, endsAtMs };
         this.begins(member, owner, known, value, run.fence);
         await this.work(member, owner, operation);
         endedUs = world.nowUs;
@@ -178,7 +179,9 @@ class OnceModel implements Model<Operation> {
     // A renewal that has too few replicas counts for nothing, but Redis has it. So has one whose reply was lost, perhaps.
     let isEndKnown = true;
     // No signal fires when the lease of a claim ends. Its owner compares Redis' clock.
-    const owner = { member, key: id, beganUs, held: () => world.redis.nowMs < leaseEndsAtMs, readsClock: true };
+    const held = (): boolean => world.redis.nowMs < leaseEndsAtMs;
+    const endsAtMs = (): number | undefined => this.endOf(id, claim.fence);
+    const owner = { member, key: id, beganUs, held, readsClock: true, endsAtMs };
     this.begins(member, owner, known, value, claim.fence);
     for (const ms of pieces) {
       await member.sleep(ms);
@@ -208,6 +211,12 @@ class OnceModel implements Model<Operation> {
     if (typeof confirmed === 'string') return;
     this.expectLost(owner, isLate, confirmed.status, 'confirmed');
     if (confirmed.status === 'confirmed') this.confirms(known, id, value, endedUs, beganUs);
+  }
+
+  /** Returns when the lease with a fence ends in Redis, ms; undefined if there is none. */
+  private endOf(id: string, fence: number): number | undefined {
+    const text = this.world.redis.memory.run('GET', [`luanest:once:{${id}}:claim`]) as string | null;
+    return text?.startsWith('c') && Number(text.slice(2, 18)) === fence ? Number(text.slice(18, 31)) : undefined;
   }
 
   /** "A lease ends by Redis' clock. After that, the calls of its owner return lost." @param isLate when the call was made */

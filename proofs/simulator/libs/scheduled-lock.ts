@@ -266,7 +266,8 @@ class ScheduledModel implements Model<Operation> {
     const held = (): boolean => !run.signal.aborted && doesNotThrow(() => run.assertHeld());
     // A claim from before a loss of keys, whose reply came after it.
     const beganUs = fence <= this.lostFence ? 0 : world.nowUs;
-    const owner: Owner = { member, key: 'job', label: `slot ${slot}`, beganUs, held, readsClock: true };
+    const endsAtMs = (): number | undefined => this.endOf(fence);
+    const owner: Owner = { member, key: 'job', label: `slot ${slot}`, beganUs, held, readsClock: true, endsAtMs };
     const { process } = member;
     const one: Run = { slot, fence, beganUs: world.nowUs, ended: false, process, diedUs: Infinity };
     if (held()) this.expectNew(one);
@@ -281,6 +282,14 @@ class ScheduledModel implements Model<Operation> {
     one.ended = held();
     const mayEnd = !world.isMild || member.app === undefined;
     world.expect(one.ended || mayEnd, () => `nothing took long, but the run of the slot ${slot} was lost`);
+  }
+
+  /** Returns when the lease with a fence ends in Redis, ms; undefined if there is none. */
+  private endOf(fence: number): number | undefined {
+    const { memory } = this.world.redis;
+    const [key = ''] = memory.run('KEYS', ['*:state']) as string[];
+    const [last, done, till] = memory.run('HMGET', [key, 'fence', 'done', 'till']) as string[];
+    return Number(last) === fence && done === '0' ? Number(till) : undefined;
   }
 
   /** "A slot that is not newer than the last one is refused", unless a run of it died. Fences rise. */

@@ -19,6 +19,8 @@ export interface Settings {
   /** True: consumers are started after the boot, one group after the other. */
   readonly late: boolean;
   readonly groupsApartMs: number;
+  /** True: each process has the consumers of one group, as if it were another service. */
+  readonly isApart: boolean;
 }
 
 export interface Payload {
@@ -91,6 +93,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     groups: random.chance(0.5) ? ['g1'] : ['g1', 'g2'],
     late: random.chance(0.4),
     groupsApartMs: random.magnitude(1, 2_000),
+    isApart: random.named('apart').chance(0.3),
   }),
   operation: (random, { leaseMs, keys, groups }) => ({
     kind: random.pick([

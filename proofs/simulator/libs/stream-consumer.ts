@@ -92,10 +92,10 @@ class StreamModel implements Model<Operation> {
   }
 
   started(member: Member): void {
-    if (!this.options.late) return;
+    if (!this.options.late) return this.groupsOf(member).forEach((group) => this.joinsLater(group));
     const streams = this.serviceOf(member);
     const { ordered } = this.options;
-    for (const [index, group] of this.options.groups.entries()) {
+    for (const [index, group] of this.groupsOf(member).entries()) {
       const options = { stream: this.streamOf(member), group, ordered };
       const start = async (): Promise<void> => {
         // Later processes start their second group later, so that a new partition has one group for a time.
@@ -103,8 +103,7 @@ class StreamModel implements Model<Operation> {
         const code = await streams
           .handle<Payload>(options, (message) => this.handle(member, message))
           .then(() => undefined, codeOf);
-        if (code === undefined)
-          this.joinedUs.set(group, Math.min(this.world.nowUs, this.joinedUs.get(group) ?? Infinity));
+        if (code === undefined) this.joins(group);
         if (code === undefined || code === 'CLOSED') return;
         await member.sleep(100);
         return start();
@@ -180,6 +179,28 @@ class StreamModel implements Model<Operation> {
     return member.app?.get(this.lib(member).StreamConsumerService) as Streams.StreamConsumerService;
   }
 
+  /** Groups whose consumers a process has. */
+  private groupsOf({ index }: Member): readonly string[] {
+    const { groups, isApart } = this.options;
+    const isEnough = this.world.members.length >= groups.length;
+    return isApart && isEnough ? groups.filter((_, at) => at === index % groups.length) : groups;
+  }
+
+  /** A consumer of a decorator that cannot create its group at the boot does so later, and says that only in its log. */
+  private joinsLater(group: string): void {
+    const { world } = this;
+    const { memory } = world.redis;
+    const keys = memory.run('KEYS', ['*:stream']) as string[];
+    const groupsOf = (key: string): unknown[][] => memory.run('XINFO', ['GROUPS', key]) as unknown[][];
+    const isThere = keys.length >= this.options.partitions && keys.every((key) => groupsOf(key).flat().includes(group));
+    if (isThere) this.joins(group);
+    else world.scheduler.lookAt(world.nowUs + 20_000, () => this.joinsLater(group));
+  }
+
+  private joins(group: string): void {
+    this.joinedUs.set(group, Math.min(this.world.nowUs, this.joinedUs.get(group) ?? Infinity));
+  }
+
   private partitionsOf({ index, life }: Member): number {
     // The first process has the number of before longer than the others.
     return this.options.partitions + (this.options.grows ? Math.min(2, life - 1 + Number(index > 0)) : 0);
@@ -195,7 +216,7 @@ class StreamModel implements Model<Operation> {
     const { StreamConsumer } = this.lib(member);
     const handle = (message: Streams.StreamMessage<Payload>) => this.handle(member, message);
     const stream = this.streamOf(member);
-    return this.options.groups.map((group) => {
+    return this.groupsOf(member).map((group) => {
       class Consumer {
         @StreamConsumer({ stream, group, ordered: this.options.ordered })
         handle(message: Streams.StreamMessage<Payload>) {
@@ -280,6 +301,7 @@ class StreamModel implements Model<Operation> {
       beganUs: world.nowUs,
       held: () => !signal.aborted,
       readsClock: false,
+      endsAtMs: () => this.endOf(group, id),
     };
     // What a failover or an eviction made of older ones has no owner that is known here. Nor has a dead letter that was replayed while a
     // handler still runs, because an operator let the message be delivered to two.
@@ -316,6 +338,21 @@ class StreamModel implements Model<Operation> {
     if (signal.aborted) delivery.returnedLate++;
     else delivery.returned++;
     return undefined;
+  }
+
+  /** Returns when the lease of the session that has a message ends in Redis, ms; undefined if no session has it. */
+  private endOf(group: string, id: string): number | undefined {
+    const { memory } = this.world.redis;
+    const [partition, entry = ''] = id.split(':');
+    const [stream] = memory.run('KEYS', [`*{s.${partition}.*}:stream`]) as string[];
+    if (stream === undefined) return undefined;
+    // An operator may have destroyed the group.
+    const groups = memory.run('XINFO', ['GROUPS', stream]) as unknown[][];
+    if (!groups.some((words) => words.includes(group))) return undefined;
+    const sessions = stream.replace(/stream$/, `sessions:${group}`);
+    const [pending] = memory.run('XPENDING', [stream, group, entry, entry, 1]) as [string, string][];
+    const till = pending && (memory.run('ZSCORE', [sessions, pending[1]]) as string | null);
+    return till ? Number(till) : undefined;
   }
 
   /** Looks at the leases again and again while a handler works. */
@@ -377,7 +414,8 @@ class StreamModel implements Model<Operation> {
 
   /** True if a group need not get a message, because it was started later. */
   private mayMiss({ beganUs }: Message, group: string): boolean {
-    return this.options.late && beganUs <= (this.joinedUs.get(group) ?? Infinity);
+    const { late, isApart } = this.options;
+    return (late || isApart) && beganUs <= (this.joinedUs.get(group) ?? Infinity);
   }
 
   /** How many messages each partition has, also those that somebody has settled, without as many as it keeps. */

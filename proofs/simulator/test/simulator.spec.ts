@@ -50,6 +50,30 @@ describe('npm run simulate', () => {
     expect(JSON.parse(lines.at(-1) as string)).toMatchObject({ violation: 'release returned released, then lost' });
   });
 
+  it('finds an owner who goes on after its lease has ended in Redis, also if nobody else wants the key', () => {
+    const file = 'libs/internal/src/lease-book.ts';
+    const defect = join(folder, 'reply.json');
+    const counted = ['else lease.restarted(sentAt);', 'else lease.restarted(time.monotonicMs());'];
+    writeFileSync(defect, JSON.stringify([[file, ...counted]]));
+    const run = ['--lib', 'once', '--seed', '47152273', '--variant', '120'];
+    const { status, lines } = simulate(...run, '--defect', defect);
+    expect(status).toBe(1);
+    expect(JSON.parse(lines.at(-1) as string)).toMatchObject({
+      violation: expect.stringMatching(/^the lease of p\d of i\d has ended, but it goes on$/),
+    });
+    expect(simulate(...run).status).toBe(0);
+  });
+
+  it('tries all orders of the scripts of a small run with at most two late messages', () => {
+    const { status, lines } = simulate('--lib', 'read-reward', '--seed', '3', '--orders');
+    expect(status).toBe(0);
+    const { runs, orders, complete, violation } = JSON.parse(lines.at(-1) as string) as Record<string, number>;
+    expect([complete, violation]).toEqual([2, undefined]);
+    // Each request and each reply of two processes that have a key in common.
+    expect(orders).toBeGreaterThan(3);
+    expect(runs).toBeGreaterThan(orders as number);
+  });
+
   it('refuses a defect whose text is not in the file', () => {
     const defect = join(folder, 'missing.json');
     writeFileSync(defect, JSON.stringify([['libs/lock/src/lock.module.ts', 'not there', '']]));
