@@ -45,7 +45,7 @@ export class Variants {
     const random = new Random(seed, 'hits');
     const world = this.worldOf(this.small);
     const situations = this.faultsOf(0).length === 0 ? [] : [...world.situations.values()];
-    this.lates = latesOf(world.ran, this.small.client.deadlineMs / 2);
+    this.lates = without.has('late') ? [] : latesOf(world.ran, this.small.client.deadlineMs / 2);
     // A script that is sent all the time, and finds nothing to do, is one situation, and so is the one that did something.
     this.hits = Array.from({ length: situations.length === 0 ? 0 : PLACES }, () => {
       const script = random.pick(random.pick(situations));
