@@ -213,13 +213,13 @@ describe('a request whose reply does not come', () => {
     const { registry } = service;
     const run = registry.run.bind(registry) as (...args: unknown[]) => Promise<unknown>;
     let announced = false;
-    jest.spyOn(registry, 'run').mockImplementation((async (script: { name: string }, input: unknown) => {
+    jest.spyOn(registry, 'run').mockImplementation(async (script: { name: string }, input: unknown) => {
       const result = await run(script, input);
       if (script.name !== 'stream-consumer.announce') return result;
       await sleep(200);
       announced = true;
       return result;
-    }));
+    });
     await expect(all(service)).rejects.toMatchObject({ code: 'NOT_SENT' });
     await waitUntil('the stream is announced', () => announced);
     await sleep(50);
