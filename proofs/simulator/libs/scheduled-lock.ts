@@ -132,7 +132,9 @@ class ScheduledModel implements Model<Operation> {
     } else if (status === 'ran' && member !== undefined && !this.ended.has(owner)) {
       this.open.set(owner, { process: member.process, slot: Number(slot), fence: Number(fence) });
     }
-    if (name === 'claim' && mode === 'tick' && status === 'ran') this.claimed.set(owner, Number(slot));
+    // A claim that is repeated after it was given back returns the slot before.
+    const isNew = status === 'ran' && !this.ended.has(owner);
+    if (name === 'claim' && mode === 'tick' && isNew) this.claimed.set(owner, Number(slot));
     const claimed = this.claimed.get(owner);
     const isGivenBack = name === 'complete' && args[2] === 'redis-error' && reply === 1;
     if (!isGivenBack || claimed === undefined) return;
