@@ -67,6 +67,8 @@ class TaskModel implements Model<Operation> {
         const name = nameOfScript(words[1] ?? '');
         if (name === 'take' && Array.isArray(reply)) this.expectLeased(words, reply);
         if (name === 'fail' && reply === 'retried') this.hasFailed(words.slice(3 + Number(words[2])));
+        const buries = Array.isArray(reply) && Number(reply[2]) > 0;
+        if ((name === 'take' && buries) || name === 'fail' || name === 'sweep') this.seeDead();
       };
     }
   }
@@ -470,8 +472,6 @@ class TaskModel implements Model<Operation> {
     running.events++;
     // Redis may have had the outcome, and its reply was lost.
     if (outcome === 'lost' && running.late) task.mayBeGone = true;
-    // It may have become a dead letter, which a caller has dropped before the reply came.
-    if (outcome === 'lost' && task.mayBeDropped) task.mayHaveDied = true;
     if (outcome === 'dead') this.dies(task);
     if (outcome !== 'done') return;
     world.expect(task.doneUs === undefined || task.excused, () => `task ${task.n} (${id}) is done twice`);
@@ -552,6 +552,11 @@ class TaskModel implements Model<Operation> {
   private partitionKeys(room: string): string[] {
     const all = this.world.redis.memory.run('KEYS', [`*:delayed-task:*:${room}`]) as string[];
     return all.sort();
+  }
+
+  /** Notes which tasks are dead letters now: the reply that says so may be lost, and then a caller may drop them. */
+  private seeDead(): void {
+    for (const id of this.deadIds()) for (const task of this.of([id])) task.mayHaveDied = true;
   }
 
   private deadIds(): Set<string> {
