@@ -10,6 +10,8 @@ export interface Owner {
   readonly label?: string;
   /** When the call began that made them the owner. A loss of keys after that excuses what follows from it. */
   readonly beganUs: number;
+  /** For a handler, which begins when a reply has come: for how long Redis may have known of it before, ms. Default: 0. */
+  readonly replyMs?: number;
   /** Returns their belief now. Called only in a turn of their process. */
   held(): boolean;
   /** True if `held()` reads the clock. A signal, which a timer fires, is late after the process was stopped. */
@@ -29,6 +31,8 @@ export class Owners {
   /** Who became the owner of a key, and since when nobody else may think that they own it. */
   private readonly grants = new Map<string, { readonly owner: Owner; readonly atUs: number }[]>();
   private excusedUs = -1;
+  /** When the clock of Redis was set last. */
+  private clockUs = -Infinity;
   private excuses = 0;
 
   /** When the leases of owners end in Redis, by its clock, ms. */
@@ -44,9 +48,15 @@ export class Owners {
     }
   }
 
-  /** Excuses all owners so far: keys were lost, or a clock that leases count by was set. */
+  /** Excuses all owners so far: keys were lost. */
   excuse(): void {
     this.excusedUs = this.world.nowUs;
+  }
+
+  /** Excuses all owners so far, also those who do not know it yet: the clock was set by which Redis counts leases. */
+  excuseClock(): void {
+    this.excuse();
+    this.clockUs = this.world.nowUs;
   }
 
   /** Excuses everything until the returned function is called, and the owners of that time. */
@@ -58,8 +68,8 @@ export class Owners {
     };
   }
 
-  isExcused({ beganUs }: { readonly beganUs: number }): boolean {
-    return this.excuses > 0 || beganUs <= this.excusedUs;
+  isExcused({ beganUs, replyMs = 0 }: Pick<Owner, 'beganUs' | 'replyMs'>): boolean {
+    return this.excuses > 0 || beganUs <= this.excusedUs || beganUs - replyMs * 1_000 <= this.clockUs;
   }
 
   /** Owners whose process still runs. */

@@ -73,6 +73,8 @@ const SKIPS = [0, 0, 0, 0, 1, 1, 2, 3, 4, 6];
 export const MILD_FROM_MS = 1_500;
 /** Shortest lease that has time for an outage and the reconnect after it, ms. */
 const LONG_LEASE_MS = 2_000;
+/** How long a client waits at most before it tries to connect again, and what the connection takes, ms. */
+const RECONNECT_MS = 650;
 
 /** Largest difference between the speeds of a clock and of true time, percent. */
 export const MOST_DRIFT = 1;
@@ -349,7 +351,10 @@ export function faultOf(
       return {
         kind,
         master,
-        downMs: mild && isAlone && scaleMs >= LONG_LEASE_MS && random.chance(0.7) ? 0.42 * scaleMs : time(),
+        downMs:
+          mild && isAlone && scaleMs >= LONG_LEASE_MS && random.chance(0.7)
+            ? Math.min(0.42 * scaleMs, (2 / 3) * scaleMs - RECONNECT_MS)
+            : time(),
         scripts: random.chance(0.6) ? random.magnitude(1, 8) : 0,
         withinMs: scaleMs,
       };

@@ -197,6 +197,11 @@ export class World {
     return this.isMild || (isBrief && this.hadOnly('refuse', 'flush', 'deaf'));
   }
 
+  /** For how long the reply to a call is awaited that is repeated for up to a lease, ms. */
+  replyMs(leaseMs: number): number {
+    return this.plan.client.deadlineMs + leaseMs;
+  }
+
   /** True if the run had no faults so far but brief ones, each of which broke one call or none, and of those at most `most`. */
   isBrief(most: number): boolean {
     return this.brokenCalls <= most;

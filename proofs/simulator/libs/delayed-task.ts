@@ -119,7 +119,7 @@ class TaskModel implements Model<Operation> {
     if (fault.kind === 'cut' && fault.how === 'late') this.hadLateCall = true;
     if (fault.kind === 'redis-clock') {
       this.clockWasSet = true;
-      this.owners.excuse();
+      this.owners.excuseClock();
     }
     if (fault.kind !== 'evict' && fault.kind !== 'failover') return;
     this.lostKeys = true;
@@ -345,6 +345,7 @@ class TaskModel implements Model<Operation> {
       key: this.cutShort.has(id) ? `task ${task.n}` : id,
       label: `attempt ${attempt} of task ${task.n}`,
       beganUs: world.nowUs,
+      replyMs: world.replyMs(leaseMs),
       held: () => !isAborted(),
       readsClock: true,
       endsAtMs: () => this.endOf(id, attempt),

@@ -2,6 +2,7 @@ import type { ModuleMetadata } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import type { Reply } from '../../../libs/memory-redis/src/reply';
 import type * as Scheduled from '../../../libs/scheduled-lock/src';
+import { FIXED } from '../../../libs/scheduled-lock/src/scheduled-lock.options';
 import { Owners, type Owner } from '../engine/owners';
 import type { Fault } from '../engine/plan';
 import type { Process } from '../engine/process';
@@ -106,7 +107,8 @@ class ScheduledModel implements Model<Operation> {
     }
     if (isClock) this.clockWasSet = true;
     if (isClock && fault.byMs < 0) this.clockWentBack = true;
-    if (this.keysWereLost || isClock) this.owners.excuse();
+    if (isClock) this.owners.excuseClock();
+    else if (this.keysWereLost) this.owners.excuse();
   }
 
   async perform(member: Member, { kind }: Operation): Promise<void> {
@@ -269,7 +271,10 @@ class ScheduledModel implements Model<Operation> {
     // A claim from before a loss of keys, whose reply came after it.
     const beganUs = fence <= this.lostFence ? 0 : world.nowUs;
     const endsAtMs = (): number | undefined => this.endOf(fence);
-    const owner: Owner = { member, key: 'job', label: `slot ${slot}`, beganUs, held, readsClock: true, endsAtMs };
+    const owner: Owner = {
+      ...{ member, key: 'job', label: `slot ${slot}`, beganUs, held, readsClock: true, endsAtMs },
+      replyMs: world.replyMs(FIXED.deadlineMs),
+    };
     const { process } = member;
     const one: Run = { slot, fence, beganUs: world.nowUs, ended: false, process, diedUs: Infinity };
     if (held()) this.expectNew(one);

@@ -116,7 +116,7 @@ class StreamModel implements Model<Operation> {
     this.downMs += downMsOf(fault);
     if (fault.kind === 'redis-clock') {
       this.clockWasSet = true;
-      this.owners.excuse();
+      this.owners.excuseClock();
     }
     // "XGROUP DELCONSUMER: what these had is delivered again", maybe while its handler still runs.
     if (fault.kind === 'stranger' && fault.act === 'DELCONSUMER') {
@@ -299,6 +299,7 @@ class StreamModel implements Model<Operation> {
       key: `${key} in ${group}`,
       label: `attempt ${attempt}`,
       beganUs: world.nowUs,
+      replyMs: world.replyMs(this.options.leaseMs),
       held: () => !signal.aborted,
       readsClock: false,
       endsAtMs: () => this.endOf(group, id),
