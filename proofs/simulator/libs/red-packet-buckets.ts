@@ -35,7 +35,7 @@ const ACTIVITY = 'a1';
 /** States of a bucket whose creation has ended. */
 const STATES = ['open', 'paused', 'closed'];
 /** "For one second it returns `sold-out` to all users who are not in the filter", also if a failover brings packets back. */
-const REMEMBERED_US = 1_000_000;
+const REMEMBERED_US = 1_050_000;
 
 /** Checks what the README of red-packet says about buckets: an app that grabs and closes. Other processes pay, which are not here. */
 class BucketModel implements Model<Operation> {
@@ -48,6 +48,10 @@ class BucketModel implements Model<Operation> {
   private readonly sentUs = new Map<string, number>();
   /** When Redis lost writes last. */
   private lostUs = -Infinity;
+  /** Processes that had read all winners of a sold-out activity before Redis lost writes last. They may remember them for a second. */
+  private readonly remembering = new Set<string>();
+  /** When a process read winners last, and when it read the state of the buckets after that. */
+  private readonly readUs = new Map<string, { readonly winners: number; state: number }>();
   /** True if a failover has lost a part of the activity itself. */
   private isBroken = false;
 
@@ -60,6 +64,7 @@ class BucketModel implements Model<Operation> {
       node.ran = (process, words, reply) => {
         ran(process, words, reply);
         this.follow(words, reply);
+        this.followReader(process, words);
         if (words.some((word) => word.includes(':moves:'))) this.expectAllThere();
       };
     }
@@ -80,6 +85,10 @@ class BucketModel implements Model<Operation> {
     // Called when the replica gets no more writes, and again when it is promoted.
     this.hasLost = true;
     this.lostUs = this.world.nowUs;
+    this.remembering.clear();
+    for (const [process, { winners, state }] of this.readUs) {
+      if (state > winners && this.lostUs - state <= REMEMBERED_US) this.remembering.add(process);
+    }
     this.won.clear();
     this.world.scheduler.at(this.world.nowUs + 1, () => {
       const isThere = this.keysOf('meta').length > 0 || this.wasCreated;
@@ -150,7 +159,7 @@ class BucketModel implements Model<Operation> {
     world.note(member.name, () => `${user} grabs: ${JSON.stringify(result)}`);
     // What a call has returned that began before a failover may be lost.
     if (typeof result === 'string' || beganUs <= this.lostUs) return;
-    const isRemembered = beganUs <= this.lostUs + REMEMBERED_US + 50_000;
+    const isRemembered = beganUs <= this.lostUs + REMEMBERED_US && this.remembering.has(member.name);
     world.expect(
       before === undefined || result.status !== 'sold-out' || isRemembered,
       () => `${user} has won ${before?.packetId}, but the grab says that it is sold out`,
@@ -180,18 +189,29 @@ class BucketModel implements Model<Operation> {
   }
 
   /**
-   * Counts again when packets arrive that were sent before a failover: it may have lost that they were sent, but a process still has them.
-   * "Without `replicas`, it may lose, or have twice, packets that were moving."
+   * Counts again after a step of a transfer that began before a failover: it may have lost that they were sent, but a process still has them,
+   * or that they arrived, but the record of the source is deleted. "Without `replicas`, it may lose, or have twice, packets that were moving."
    */
   private follow(words: readonly string[], reply: Reply): void {
-    const name = nameOfScript(words[1] ?? '');
-    if (!Array.isArray(reply) || (name !== 'send-packets' && name !== 'receive-packets')) return;
+    const name = nameOfScript(words[1] ?? '') ?? '';
+    if (!/^(send-packets|receive-packets|confirm-transfer)$/.test(name)) return;
     const [keys, args] = [words.slice(3, 3 + Number(words[2])), words.slice(3 + Number(words[2]))];
     const own = bucketOf(keys.find((key) => key.includes(':moves:')) ?? '');
-    const [status, record = ''] = reply as string[];
+    const [status, record = ''] = (Array.isArray(reply) ? reply : []) as string[];
     if (status === 'sent') this.sentUs.set(`${own} ${args[0]} ${record.split('|')[0]}`, this.world.nowUs);
-    const isEarlier = (this.sentUs.get(`${args[0]} ${own} ${args[1]}`) ?? Infinity) <= this.lostUs;
-    if (status === 'received' && isEarlier && this.present !== undefined) this.present = this.count();
+    const isConfirmed = name === 'confirm-transfer' && reply === 1;
+    if (status !== 'received' && !isConfirmed) return;
+    const [from, to] = isConfirmed ? [own, args[0]] : [args[0], own];
+    const isEarlier = (this.sentUs.get(`${from} ${to} ${args[1]}`) ?? Infinity) <= this.lostUs;
+    if (isEarlier && this.present !== undefined) this.present = this.count();
+  }
+
+  /** A process remembers winners if the buckets are still sold out after it has read all of them. */
+  private followReader(process: string, words: readonly string[]): void {
+    const name = nameOfScript(words[1] ?? '');
+    const read = this.readUs.get(process);
+    if (name === 'hash-page') this.readUs.set(process, { winners: this.world.nowUs, state: read?.state ?? -Infinity });
+    if (name === 'status' && read !== undefined) read.state = this.world.nowUs;
   }
 
   /** "Any process may repeat each of them": at each moment Redis has all packets, also those of a process that dies now. */
@@ -205,7 +225,8 @@ class BucketModel implements Model<Operation> {
   private isOpened(): boolean {
     const { memory } = this.world.redis;
     const roots = memory.run('KEYS', [`*:red-packet:*:meta:${ACTIVITY}`]) as string[];
-    return roots.some((key) => STATES.includes(memory.run('HGET', [key, 'state']) as string));
+    const states = roots.map((key) => String(memory.run('HGET', [key, 'state'])));
+    return states.some((state) => STATES.includes(state) || state.startsWith('spread:'));
   }
 
   /** True if each bucket was created and opened. */
