@@ -80,7 +80,7 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'L13',
-    lib: 'scheduled-lock',
+    lib: 'scheduled-catch-ups',
     what: 'catch-up that dies is never caught up',
     defect: [
       [
@@ -104,7 +104,7 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'L17',
-    lib: 'delayed-task',
+    lib: 'task-takes',
     what: 'repeated take returns tasks handed back or waiting',
     defect: [
       [
@@ -159,7 +159,7 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'L27',
-    lib: 'stream-consumer',
+    lib: 'stream-groups',
     what: 'partition growth not fenced',
     defect: [
       [
@@ -213,7 +213,7 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'L35',
-    lib: 'red-packet-buckets',
+    lib: 'red-packet-moves',
     what: 'transfer numbers from a counter that a failover loses',
     defect: [
       [
@@ -237,7 +237,7 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'L39',
-    lib: 'rate-limit',
+    lib: 'limit-resets',
     what: 'refund of hits before a reset takes hits after it',
     defect: [
       [lua('rate-limit', 'shared/fixed-window'), '    if charged_until_ms < 0 and mark > 0 then return 0 end\n', ''],
@@ -327,13 +327,13 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'T13',
-    lib: 'delayed-task',
+    lib: 'task-takes',
     what: 'lease of a repeated take counted from the last sending',
     defect: [['libs/delayed-task/src/worker/partition-loop.ts', 'sentAt: firstSentAt,', 'sentAt,']],
   },
   {
     id: 'T14',
-    lib: 'delayed-task',
+    lib: 'task-takes',
     what: 'a take that may have run is abandoned',
     defect: [['libs/delayed-task/src/worker/partition-loop.ts', 'mayHaveRun ||= error', 'mayHaveRun = error']],
   },
@@ -437,7 +437,7 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'T25',
-    lib: 'stream-consumer',
+    lib: 'stream-closes',
     what: 'stop leaves before the last outcomes are in Redis',
     defect: [
       ['libs/worker/src/attempts.ts', '    await endsWithin(LAST_ANSWERS_MS, answered);\n', '    void answered;\n'],
@@ -445,7 +445,7 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'T27',
-    lib: 'stream-consumer',
+    lib: 'stream-groups',
     what: 'group lost in a failover is forgotten at once',
     defect: [
       ['libs/stream-consumer/src/streams/stream-catalog.ts', 'if (now - since > this.keptMs)', 'if (now - since >= 0)'],

@@ -1,4 +1,5 @@
 import { faultOf, planOf, sortOfCuts, type Fault, type FaultKind, type Hit, type Plan } from './engine/plan';
+import type { Cut } from './engine/network';
 import { Random } from './engine/random';
 import { World, type Lib, type RanScript } from './engine/world';
 
@@ -13,6 +14,10 @@ const FIRST_CHAIN = 120;
 const FIRST_CLOSE = 240;
 /** The variants from here on have one or two late messages. */
 const FIRST_LATE = 360;
+/** In the variants from here on a call fails, and its repetition meets another fault. */
+const FIRST_REPEATED = 480;
+/** Cuts after which a call is repeated that Redis has run, or runs later. */
+const REPEATED: readonly Cut[] = ['after', 'after', 'late'];
 /** How many scripts come before the next fault of a chain. */
 const NEXT = [0, 0, 0, 1, 1, 2, 3];
 
@@ -22,8 +27,8 @@ type Place = Pick<Hit, 'p' | 'script'>;
 /**
  * A small run, again and again: with a fault at a script that a process sends, with two of them, with a chain of faults that follow
  * each other in one process, or in that which takes over, with an app that closes just when a call fails, with a renewal that fails
- * until the next one, and with messages that come late, see `orders`. The seed draws the run and the order of the faults, and the number
- * of the variant says which of them it has.
+ * until the next one, with messages that come late, see `orders`, and with a call that fails and whose repetition meets another fault. The
+ * seed draws the run and the order of the faults, and the number of the variant says which of them it has.
  */
 export class Variants {
   private readonly small: Plan;
@@ -44,12 +49,12 @@ export class Variants {
     this.small = smallPlan(lib, seed, MOST_OPERATIONS, without);
     const random = new Random(seed, 'hits');
     const world = this.worldOf(this.small);
-    const situations = this.faultsOf(0).length === 0 ? [] : [...world.situations.values()];
+    const situations = this.faultsOf(0).length === 0 ? new Map<string, Place[]>() : world.situations;
     this.lates = without.has('late') ? [] : latesOf(world.ran, this.small.client.deadlineMs / 2);
-    // A script that is sent all the time, and finds nothing to do, is one situation, and so is the one that did something.
-    this.hits = Array.from({ length: situations.length === 0 ? 0 : PLACES }, () => {
-      const script = random.pick(random.pick(situations));
-      return { ...script, fault: random.pick(this.faultsOf(script.p)) };
+    const places = this.placesOf(random, situations);
+    this.hits = Array.from({ length: situations.size === 0 ? 0 : PLACES }, () => {
+      const place = places();
+      return { ...place, fault: random.pick(this.faultsOf(place.p)) };
     });
     this.hurried = this.hurriedRun();
   }
@@ -57,7 +62,7 @@ export class Variants {
   /** Numbers of the variants, in the order in which they run: one of each sort in turn. */
   get numbers(): number[] {
     const firsts = [
-      ...[0, FIRST_CHAIN],
+      ...[0, FIRST_CHAIN, FIRST_REPEATED],
       ...(this.hurried.all.length > 0 ? [FIRST_CLOSE] : []),
       ...(this.lates.length > 0 ? [FIRST_LATE] : []),
     ];
@@ -68,6 +73,13 @@ export class Variants {
   plan(number: number): Plan {
     const { hits, small } = this;
     const random = new Random(this.seed, `variant ${number}`);
+    if (number >= FIRST_REPEATED) {
+      const scaleMs = this.lib.scaleMs(small.settings as never);
+      // ioredis must not repeat the call itself.
+      const client = { ...small.client, resends: false };
+      const elements = [...small.elements, ...this.repeated(random)];
+      return { ...small, client, endMs: small.endMs + 3 * scaleMs, elements };
+    }
     if (number >= FIRST_LATE) {
       const some = [random.pick(this.lates), ...(number % 2 === 1 ? [random.pick(this.lates)] : [])];
       return { ...small, elements: [...small.elements, ...some] };
@@ -114,6 +126,25 @@ export class Variants {
     ];
   }
 
+  /** Draws a fault that makes a call fail, and what its repetition meets. */
+  private repeated(random: Random): Hit[] {
+    const { p, script } = random.pick(this.hits);
+    const known = (kinds: readonly FaultKind[]): FaultKind[] =>
+      kinds.filter((kind) => kind in this.lib.faults && !this.without.has(kind));
+    const [firsts, seconds] = [
+      known(['cut', 'cut', 'hold']),
+      known(['refuse', 'cut', 'hold', 'stop', 'kill', 'close']),
+    ];
+    if (firsts.length === 0) return [];
+    const scaleMs = this.lib.scaleMs(this.small.settings as never);
+    const [fault, next] = [random.pick(firsts), random.pick(seconds)].map((kind): Fault => {
+      const drawn = faultOf(random, kind, p, { scaleMs, mild: false, isAlone: false, hasEdges: true }, REPEATED);
+      if (drawn.kind === 'refuse') return { ...drawn, count: 1 };
+      return drawn.kind === 'cut' ? { ...drawn, skip: 0 } : drawn;
+    }) as [Fault, Fault];
+    return [{ p, script, fault, next: { skip: 0, own: true, fault: next } }];
+  }
+
   /** Draws a chain of faults, mostly of kinds that meet in the promises of the lib. */
   private chain(random: Random): Hit[] {
     const { p, script: first } = random.pick(this.hits);
@@ -143,11 +174,20 @@ export class Variants {
     if (this.lib.hurried === undefined) return { plan, all: [], renewals: [] };
     const { situations } = this.worldOf(plan);
     const random = new Random(this.seed, 'hurried');
-    const all = Array.from({ length: situations.size === 0 ? 0 : PLACES }, () =>
-      random.pick(random.pick([...situations.values()])),
-    );
+    const all = Array.from({ length: situations.size === 0 ? 0 : PLACES }, this.placesOf(random, situations));
     const renewals = [...situations].flatMap(([name, places]) => (/^[^ ]*renew[^ ]* /.test(name) ? places : []));
     return { plan: { ...plan, endMs: plan.endMs + this.lib.scaleMs(plan.settings as never) }, all, renewals };
+  }
+
+  /**
+   * Returns what draws a script of a run. A script that is sent all the time, and finds nothing to do, is one situation, and so is the one
+   * that did something.
+   */
+  private placesOf(random: Random, situations: ReadonlyMap<string, readonly Place[]>): () => Place {
+    const all = [...situations.values()];
+    const own = [...situations].flatMap(([name, places]) => (this.lib.scripts?.test(name) ? [places] : []));
+    const half = random.named('own');
+    return () => random.pick(random.pick(own.length > 0 && half.chance(0.5) ? own : all));
   }
 
   private worldOf(plan: Plan): World {

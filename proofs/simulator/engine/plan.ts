@@ -131,6 +131,8 @@ export interface Planner {
   readonly together: readonly (readonly FaultKind[])[];
   /** Further kinds that follow each other closely in small runs, see `systematic`. */
   readonly chains?: readonly (readonly FaultKind[])[];
+  /** Scripts that decide most here. In small runs, half of the faults hit them. */
+  readonly scripts?: RegExp;
   /** Draws the options of the lib, and how its users behave. */
   settings(random: Random): unknown;
   operation(random: Random, settings: never): unknown;

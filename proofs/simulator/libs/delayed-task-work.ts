@@ -166,3 +166,32 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
   scaleMs: ({ leaseMs }) => leaseMs,
   settleMs: ({ leaseMs }) => 10 * leaseMs + 40_000,
 };
+
+/** The part of it that takes tasks: one partition, and replies that are lost. */
+export const takes: Omit<Lib<Settings, Operation>, 'start'> = {
+  ...work,
+  name: 'task-takes',
+  faults: { cut: 12, hold: 8, slow: 4, refuse: 6, kill: 3, stop: 4, 'redis-down': 2, clock: 2 },
+  together: [['cut'], ['cut'], ['cut', 'refuse'], ['cut', 'hold'], ['hold'], ['cut', 'slow']],
+  chains: [
+    ['cut', 'refuse'],
+    ['cut', 'hold'],
+    ['hold', 'refuse'],
+  ],
+  scripts: /^take /,
+  settings: (random) => ({
+    ...work.settings(random),
+    leaseMs: random.chance(0.6) ? random.integer(1_500, 3_000) : random.magnitude(100, 1_500),
+    partitions: 1,
+    attempts: random.integer(2, 4),
+    timeoutMs: 20_000,
+    conflicts: ['keep'],
+    backoffMs: random.magnitude(5, 2_000),
+    groupShare: 0,
+    groupWindowMs: 0,
+  }),
+  operation: (random, settings) => ({
+    ...work.operation(random, settings),
+    kind: random.pick(['schedule', 'schedule', 'schedule', 'many', 'cancel']),
+  }),
+};

@@ -8,7 +8,7 @@ import { nameOfScript } from '../engine/replays';
 import type { Lib, Model, World } from '../engine/world';
 import type { Reply } from '../../../libs/memory-redis/src/reply';
 import { codeOf } from './codes';
-import { work, type Operation, type Payload, type Settings, type Task } from './delayed-task-work';
+import { takes, work, type Operation, type Payload, type Settings, type Task } from './delayed-task-work';
 
 /** Time after which a task is dead-lettered that no worker knows, ms. See `engine/loader`. */
 const UNKNOWN_MS = 3_000;
@@ -606,5 +606,10 @@ function isUnknownTask(error: unknown): boolean {
 
 export const delayedTask: Lib<Settings, Operation> = {
   ...work,
+  start: (world, settings) => new TaskModel(world, settings),
+};
+
+export const taskTakes: Lib<Settings, Operation> = {
+  ...takes,
   start: (world, settings) => new TaskModel(world, settings),
 };

@@ -389,3 +389,25 @@ export const rateLimit: Lib<Settings, Operation> = {
   settleMs: () => 8_000,
   start: (world, settings) => new LimitModel(world, settings),
 };
+
+/** The part of it that gives hits back and deletes counters: one subject, and calls that come within a few ms of each other. */
+export const limitResets: Lib<Settings, Operation> = {
+  ...rateLimit,
+  name: 'limit-resets',
+  faults: { slow: 6, hold: 6, cut: 8, stop: 4, flush: 2, kill: 2, refuse: 3 },
+  together: [['slow'], ['hold'], ['cut']],
+  settings: (random) => ({
+    ...rateLimit.settings(random),
+    algorithm: random.pick(['fixed-window', 'fixed-window', 'sliding-log', 'token-bucket']),
+    limit: random.integer(3, 12),
+    windowMs: random.magnitude(20, 300),
+    blockMs: 0,
+    subjects: 1,
+  }),
+  operation: (random, settings) => ({
+    ...rateLimit.operation(random, settings),
+    kind: random.pick(['consume', 'consume', 'consume', 'refund', 'refund', 'reset']),
+    cost: random.integer(1, 2),
+    calls: random.integer(1, 2),
+  }),
+};

@@ -326,6 +326,11 @@ export const redPacketBuckets: Lib<Settings, Operation> = {
     ['failover', 'slow'],
     ['slow', 'kill'],
   ],
+  scripts: /^(send-packets|receive-packets|confirm-transfer|hash-page) /,
+  chains: [
+    ['slow', 'failover'],
+    ['slow', 'failover'],
+  ],
   settings: (random: Random) => ({
     packets: random.magnitude(4, 60),
     buckets: random.pick([2, 2, 3, 4]),
@@ -348,4 +353,27 @@ export const redPacketBuckets: Lib<Settings, Operation> = {
   scaleMs: ({ paceMs }) => paceMs,
   settleMs: () => 10_000,
   start: (world, settings) => new BucketModel(world, settings),
+};
+
+/** The part of it that moves packets: all users belong to the first bucket, and empty it again and again. */
+export const packetMoves: Lib<Settings, Operation> = {
+  ...redPacketBuckets,
+  name: 'red-packet-moves',
+  faults: { failover: 6, cut: 8, slow: 4, hold: 4, kill: 3, stop: 3, 'redis-down': 2 },
+  together: [['failover'], ['failover'], ['failover', 'slow'], ['failover', 'cut'], ['cut', 'kill']],
+  chains: [['failover'], ['cut', 'failover']],
+  scripts: /^(send-packets|receive-packets|confirm-transfer) /,
+  settings: (random) => ({
+    ...redPacketBuckets.settings(random),
+    packets: random.integer(16, 60),
+    users: 100,
+    isSkewed: true,
+    paceMs: random.magnitude(20, 300),
+  }),
+  operation: (random, settings) => ({
+    kind: 'grab',
+    users: Array.from({ length: random.integer(2, 6) }, () =>
+      userAtHome(random.integer(0, settings.users - 1), settings.buckets),
+    ),
+  }),
 };

@@ -134,8 +134,10 @@ class ScheduledModel implements Model<Operation> {
     } else if (status === 'ran' && member !== undefined && !this.ended.has(owner)) {
       this.open.set(owner, { process: member.process, slot: Number(slot), fence: Number(fence) });
     }
-    // A claim that is repeated after it was given back returns the slot before.
+    // A claim that is repeated after it was given back returns the slot before. With `replicas`, a claim has a connection of its own. So its
+    // hand-back may overtake it.
     const isNew = status === 'ran' && !this.ended.has(owner);
+    if (name === 'claim' && status === 'ran' && !isNew) this.hadLateCall = true;
     if (name === 'claim' && mode === 'tick' && isNew) this.claimed.set(owner, Number(slot));
     const claimed = this.claimed.get(owner);
     const isGivenBack = name === 'complete' && args[2] === 'redis-error' && reply === 1;
@@ -374,4 +376,26 @@ export const scheduledLock: Lib<Settings, Operation> = {
   roundMs: ({ everyMs }) => everyMs,
   settleMs: ({ leaseMs }) => 5 * leaseMs + 10_000,
   start: (world, settings) => new ScheduledModel(world, settings),
+};
+
+/** The part of it that repeats runs of nodes that died: every run may die, also a repetition. */
+export const catchUps: Lib<Settings, Operation> = {
+  ...scheduledLock,
+  name: 'scheduled-catch-ups',
+  faults: { kill: 10, flush: 2, close: 3, cut: 4 },
+  together: [['kill'], ['kill'], ['kill', 'flush']],
+  chains: [['kill', 'kill']],
+  scripts: /^claim /,
+  settings: (random) => {
+    const settings = scheduledLock.settings(random);
+    const leaseMs = random.magnitude(100, 800);
+    return {
+      ...settings,
+      leaseMs,
+      catchUpWithinMs: 2 * leaseMs + random.integer(2_000, 12_000),
+      lockAtLeastForMs: 0,
+      isCalled: false,
+      lengths: Array.from({ length: 7 }, () => random.integer(100, 900)),
+    };
+  },
 };

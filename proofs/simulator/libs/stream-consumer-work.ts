@@ -125,3 +125,70 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
   scaleMs: ({ leaseMs }) => leaseMs,
   settleMs: ({ leaseMs }) => 10 * leaseMs + 40_000,
 };
+
+/** The part of it that settles messages, and closes meanwhile: many short messages. */
+export const closes: Omit<Lib<Settings, Operation>, 'start'> = {
+  ...work,
+  name: 'stream-closes',
+  faults: { close: 8, cut: 12, hold: 8, slow: 6, refuse: 4, 'redis-down': 3, kill: 2 },
+  together: [['close'], ['cut', 'close'], ['hold', 'close'], ['refuse', 'close'], ['redis-down', 'close']],
+  chains: [
+    ['cut', 'close'],
+    ['refuse', 'close'],
+    ['redis-down', 'close'],
+    ['close', 'redis-down'],
+  ],
+  scripts: /^(ack|retry|finish) /,
+  settings: (random) => ({
+    ...work.settings(random),
+    leaseMs: random.integer(1_000, 3_000),
+    partitions: 1,
+    grows: false,
+    concurrency: random.integer(2, 12),
+    timeoutMs: 20_000,
+    drainMs: random.pick([10, 40, 200, 1_000]),
+    groups: ['g1'],
+    isApart: false,
+  }),
+  operation: (random, settings) => ({
+    ...work.operation(random, settings),
+    kind: random.pick(['publish', 'many']),
+    message: { pieces: [random.magnitude(1, 200)], fails: random.pick([0, 0, 0, 1]), ending: 'return', deaf: false },
+  }),
+};
+
+/** The part of it in which all groups must settle a message before it is deleted: services with a group each, and partitions that grow. */
+export const groups: Omit<Lib<Settings, Operation>, 'start'> = {
+  ...work,
+  name: 'stream-groups',
+  faults: { kill: 8, close: 4, stop: 6, deaf: 6, slow: 4, hold: 4, evict: 3, failover: 2, cut: 4, flush: 2 },
+  together: [['kill'], ['kill'], ['kill', 'stop'], ['kill', 'deaf'], ['close', 'stop'], ['evict', 'deaf']],
+  chains: [
+    ['kill', 'kill'],
+    ['stop', 'kill'],
+    ['kill', 'deaf'],
+    ['evict', 'deaf'],
+  ],
+  scripts: /^(announce|publish|finish|ack|list-groups) /,
+  settings: (random) => ({
+    ...work.settings(random),
+    leaseMs: random.magnitude(100, 1_000),
+    partitions: random.integer(1, 2),
+    grows: random.chance(0.7),
+    retained: 0,
+    concurrency: random.integer(1, 3),
+    timeoutMs: 20_000,
+    groups: ['g1', 'g2'],
+    isApart: random.chance(0.7),
+  }),
+  operation: (random, settings) => ({
+    ...work.operation(random, settings),
+    kind: random.pick(['publish', 'publish', 'publish', 'look']),
+    message: {
+      pieces: random.chance(0.5) ? [] : [random.work(settings.leaseMs)],
+      fails: random.pick([0, 0, 0, 1]),
+      ending: 'return',
+      deaf: false,
+    },
+  }),
+};

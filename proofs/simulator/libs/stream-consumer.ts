@@ -7,7 +7,7 @@ import type { Process } from '../engine/process';
 import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
 import { downMsOf, isGentle, leaseShare } from './delayed-task';
-import { work, type Operation, type Payload, type Settings } from './stream-consumer-work';
+import { closes, groups, work, type Operation, type Payload, type Settings } from './stream-consumer-work';
 
 /** State of a message in a group. */
 interface Delivery {
@@ -542,5 +542,15 @@ class StreamModel implements Model<Operation> {
 
 export const streamConsumer: Lib<Settings, Operation> = {
   ...work,
+  start: (world, settings) => new StreamModel(world, settings),
+};
+
+export const streamCloses: Lib<Settings, Operation> = {
+  ...closes,
+  start: (world, settings) => new StreamModel(world, settings),
+};
+
+export const streamGroups: Lib<Settings, Operation> = {
+  ...groups,
   start: (world, settings) => new StreamModel(world, settings),
 };

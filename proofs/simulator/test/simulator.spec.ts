@@ -64,6 +64,18 @@ describe('npm run simulate', () => {
     expect(simulate(...run).status).toBe(0);
   });
 
+  it('finds packets that are lost after a failover, also if the activity has several buckets', () => {
+    const file = 'libs/red-packet/src/scripts/send-packets.lua';
+    const defect = join(folder, 'sequence.json');
+    const numbers = ['math.max(now_us, (marks[2] or 0) + 1)', '(marks[2] or 0) + 1'];
+    writeFileSync(defect, JSON.stringify([[file, ...numbers]]));
+    const run = ['--lib', 'red-packet-moves', '--seed', '24153228'];
+    const { status, lines } = simulate(...run, '--defect', defect);
+    expect(status).toBe(1);
+    expect(JSON.parse(lines.at(-1) as string)).toMatchObject({ violation: 'Redis has 58 of 73 packets' });
+    expect(simulate(...run).status).toBe(0);
+  });
+
   it('tries all orders of the scripts of a small run with at most two late messages', () => {
     const { status, lines } = simulate('--lib', 'read-reward', '--seed', '3', '--orders');
     expect(status).toBe(0);
