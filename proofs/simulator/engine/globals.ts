@@ -9,6 +9,7 @@ import type { Random } from './random';
 /** The part of a simulated process that Node.js' functions use. */
 export interface Host {
   readonly pid: number;
+  readonly ppid: number;
   readonly random: Random;
   readonly timers: Set<SimulatedTimer>;
   readonly storages: AsyncLocalStorage<never>[];
@@ -233,8 +234,9 @@ export function installGlobals(): void {
       current ? current.connect(options.port) : createConnection(options),
   });
 
-  const { pid } = process;
+  const { pid, ppid } = process;
   Object.defineProperty(process, 'pid', { get: () => current?.pid ?? pid, configurable: true });
+  Object.defineProperty(process, 'ppid', { get: () => current?.ppid ?? ppid, configurable: true });
   const { hostname } = os;
   Object.assign(process.getBuiltinModule('os'), { hostname: () => (current ? 'host' : hostname()) });
 }

@@ -16,6 +16,8 @@ const EPOCH_MS = 1_800_000_000_000;
 export class Process {
   /** True: each timer remembers where it was set. */
   static records = false;
+  /** The seed of the run. All processes of a run see it as `process.ppid`, see `CONSTANTS` in `loader`. */
+  static seed = 0;
   readonly modules = new Modules();
   readonly timers = new Set<SimulatedTimer>();
   readonly storages: AsyncLocalStorage<never>[] = [];
@@ -55,6 +57,10 @@ export class Process {
     this.startedUs = scheduler.nowUs;
     this.pace.sinceUs = scheduler.nowUs;
     this.phaseAfterIdle();
+  }
+
+  get ppid(): number {
+    return Process.seed;
   }
 
   /** True time of the code that runs now. */

@@ -124,6 +124,7 @@ export class World {
     this.redis = new RedisHost(this.scheduler, this.random.named('redis'), plan.masters);
     this.lines = records ? [] : undefined;
     Process.records = records;
+    Process.seed = plan.seed;
     this.members = Array.from({ length: plan.processes }, (_, index) => new Member(this, index));
     const replays = new Replays(this.redis.memory.server.db, (name) => this.hasChanged(name));
     for (const node of this.redis.nodes) {

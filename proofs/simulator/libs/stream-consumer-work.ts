@@ -166,8 +166,10 @@ export const groups: Omit<Lib<Settings, Operation>, 'start'> = {
   chains: [
     ['kill', 'kill'],
     ['stop', 'kill'],
-    ['kill', 'deaf'],
     ['evict', 'deaf'],
+    ['failover', 'stop'],
+    ['failover', 'slow'],
+    ['failover', 'hold'],
   ],
   scripts: /^(announce|publish|finish|ack|list-groups) /,
   settings: (random) => ({
