@@ -63,6 +63,7 @@ export class Variants {
   get numbers(): number[] {
     const firsts = [
       ...[0, FIRST_CHAIN, FIRST_REPEATED],
+      ...(this.lib.scripts === undefined ? [] : [FIRST_REPEATED + MOST_VARIANTS]),
       ...(this.hurried.all.length > 0 ? [FIRST_CLOSE] : []),
       ...(this.lates.length > 0 ? [FIRST_LATE] : []),
     ];
@@ -133,7 +134,7 @@ export class Variants {
       kinds.filter((kind) => kind in this.lib.faults && !this.without.has(kind));
     const [firsts, seconds] = [
       known(['cut', 'cut', 'hold']),
-      known(['refuse', 'cut', 'hold', 'stop', 'kill', 'close']),
+      known(['refuse', 'refuse', 'cut', 'hold', 'stop', 'kill', 'close']),
     ];
     if (firsts.length === 0) return [];
     const scaleMs = this.lib.scaleMs(this.small.settings as never);

@@ -178,6 +178,7 @@ export const takes: Omit<Lib<Settings, Operation>, 'start'> = {
     ['cut', 'hold'],
     ['hold', 'refuse'],
   ],
+  hurried: undefined,
   scripts: /^take /,
   settings: (random) => ({
     ...work.settings(random),

@@ -189,7 +189,8 @@ class OnceModel implements Model<Operation> {
       if (!renewals) continue;
       const isLate = isEndKnown && world.redis.nowMs >= leaseEndsAtMs;
       const renewed = await claim.renew().catch(codeOf);
-      isEndKnown = typeof renewed !== 'string';
+      // It may run later, after another renewal.
+      isEndKnown &&= typeof renewed !== 'string';
       if (typeof renewed === 'string') continue;
       if (renewed.status === 'lost') leaseEndsAtMs = 0;
       else leaseEndsAtMs = Math.max(leaseEndsAtMs, renewed.leaseEndsAtMs);
