@@ -60,6 +60,8 @@ class EventModel implements Model<Operation> {
   private readonly listeners: Listener[] = [];
   /** When the app of a process began to close. */
   private readonly closedUs = new Map<Process, number>();
+  /** Until when messages of a process were held back. */
+  private readonly heldUntilUs = new Map<Process, number>();
   private readonly done = new Map<string, number>();
   private lastId = 0;
   private lastProgress = 0;
@@ -99,6 +101,10 @@ class EventModel implements Model<Operation> {
     this.excused ||= fault.kind === 'evict' || fault.kind === 'failover';
     const process = 'p' in fault ? this.world.members[fault.p]?.process : undefined;
     if (process && (fault.kind === 'kill' || fault.kind === 'close')) this.closedUs.set(process, this.world.nowUs);
+    if (process && fault.kind === 'hold') {
+      const untilUs = this.world.nowUs + 1_000 * (fault.repliesMs + fault.forMs);
+      this.heldUntilUs.set(process, Math.max(untilUs, this.heldUntilUs.get(process) ?? 0));
+    }
   }
 
   async perform(member: Member, operation: Operation): Promise<void> {
@@ -128,6 +134,9 @@ class EventModel implements Model<Operation> {
     const { world } = this;
     for (const { process, sinceUs, untilUs, heard, missedUs } of this.listeners) {
       if (process.isDead || this.closedUs.has(process)) continue;
+      // A process that was stopped, or whose messages were held, until a moment ago may not have subscribed again yet.
+      const lateUs = Math.max(process.busyUntilUs, this.heldUntilUs.get(process) ?? 0);
+      if (lateUs + SOON_US > world.nowUs) continue;
       // An event that is late, or the `missed` event after a lost connection, may come when the listener has stopped.
       if (untilUs < Infinity && !world.hadOnly('kill', 'close', 'flush', 'evict', 'clock', 'drift')) continue;
       for (const { number, text, atUs, member, process: from } of this.sent) {
