@@ -301,7 +301,7 @@ class Turns {
   /** Processes of which it is not known since when they wait for a lock, by `queueOf`. */
   private readonly unclear = new Set<string>();
   private kills = 0;
-  /** When callers learned that their lease had ended before they released the lock. */
+  /** When callers saw that their lease had ended before they released the lock. */
   readonly lostUs: number[] = [];
   /** Longest delay of a request or a reply so far, ms. */
   slowestMs = 0;
