@@ -130,6 +130,21 @@ describe.each(few(servers))('callers that wait for a lock on a %s', (_, client) 
     expect((await bench.raw.get(bench.keyOf('twice')))?.[13]).toBe('1');
   });
 
+  it('do not wait for a release of the lease that ended, if the next process takes the lock', async () => {
+    const bench = await open();
+    const held = await bench.locks.acquire('ended');
+    for (const ticket of ['a', 'b', 'c']) await look(bench, 'ended', ticket);
+    expect(await look(bench, 'ended', 'c')).toMatchObject({ ahead: 2 });
+    await bench.raw.del(bench.keyOf('ended'));
+    // Nobody announces that `a` takes the free lock. So the next release is its own, and then it is the turn of `b`.
+    expect(await look(bench, 'ended', 'b')).toMatchObject({ leftMs: 250, ahead: 0 });
+    expect(await look(bench, 'ended', 'c')).toMatchObject({ ahead: 1 });
+    expect(await look(bench, 'ended', 'a', { owner: 'me#1' })).toMatchObject({ leftMs: 0 });
+    expect(await look(bench, 'ended', 'b')).toMatchObject({ ahead: 0 });
+    expect(await look(bench, 'ended', 'c')).toMatchObject({ ahead: 1 });
+    await held.release();
+  });
+
   it('get no ticket if the queue is full, and poll', async () => {
     const bench = await open();
     const held = await bench.locks.acquire('full');

@@ -230,7 +230,6 @@ class LockModel implements Model<Operation> {
     for (const owner of owners) this.owners.end(owner);
     const result = await lock.release().catch(codeOf);
     this.turns.released(turn);
-    if (result === 'lost') this.turns.lostUs.push(world.nowUs);
     const again = await lock.release().catch(codeOf);
     world.note(member.name, () => `release of ${lock.names.join()}: ${result}`);
     world.expect(result === again, () => `release returned ${result}, then ${again}`);
@@ -301,8 +300,6 @@ class Turns {
   /** Processes of which it is not known since when they wait for a lock, by `queueOf`. */
   private readonly unclear = new Set<string>();
   private kills = 0;
-  /** When callers saw that their lease had ended before they released the lock. */
-  readonly lostUs: number[] = [];
   /** Longest delay of a request or a reply so far, ms. */
   slowestMs = 0;
 
@@ -396,10 +393,7 @@ class Turns {
       atUs = Math.max(atUs, toUs);
     }
     freeUs += Math.max(0, nowUs - atUs);
-    // Nobody announces the end of a lease. So a process may take the next release for the one that it has waited for, and give the process
-    // before it a turn of 250 ms that this one does not need.
-    const losses = this.lostUs.filter((us) => us >= beganUs).length;
-    const mostMs = 600 + 700 * this.kills + 300 * losses + 12 * this.slowestMs;
+    const mostMs = 600 + 700 * this.kills + 12 * this.slowestMs;
     this.world.expect(
       freeUs <= mostMs * 1_000,
       () => `${name} was free for ${freeUs / 1_000} ms although somebody waited`,

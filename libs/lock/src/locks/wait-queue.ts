@@ -27,7 +27,7 @@ export interface TryResult {
   readonly lease: LockLease | undefined;
   /** Time until the next attempt, ms. */
   readonly leftMs: number;
-  /** Number of processes that come before this one in the queue. */
+  /** Number of processes that come before this one in the queue, without one that takes the free lock next. */
   readonly ahead: number;
 }
 

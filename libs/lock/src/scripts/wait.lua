@@ -14,7 +14,8 @@ ARGV[6]  turnMs    int     how long a free lock is kept for the first process in
 Returns {fence, leftMs, ahead}
   fence   int  fencing token of this acquisition if leftMs is 0; otherwise the last one
   leftMs  int  0: this owner has the lock; otherwise ms until the lease ends, or until the turn of the first process ends
-  ahead   int  number of processes that come before this one
+  ahead   int  number of processes that come before this one, without a process that takes the free lock next: nobody announces that it
+               does, so its release is the next one that is announced
 
 O(tickets), which are at most 512. TTL: lock: ttlMs; queue: until its last ticket is invalid. Clock: Redis. Replay: returns the fence of
 the first call until its lease ends; otherwise tries again, with the same ticket.
@@ -40,8 +41,9 @@ if lock.till <= now_ms and queue.ahead == 0 then
   return { fence, 0, 0 }
 end
 
-local left_ms, counts_ms = lock.till - now_ms, tonumber(ARGV[5])
+local left_ms, counts_ms, ahead = lock.till - now_ms, tonumber(ARGV[5]), queue.ahead
 if left_ms <= 0 then
+  ahead = ahead - 1
   local first = queue.first
   left_ms = math.min(first.till - now_ms, tonumber(ARGV[6]))
   redis.call('HSET', KEYS[2], first.ticket, format_ticket(first.since, now_ms + left_ms))
@@ -51,4 +53,4 @@ if counts_ms > 0 and (queue.mine or queue.others < most_tickets) then
   redis.call('PEXPIREAT', KEYS[2], math.max(queue.till, now_ms + counts_ms))
   if raw and lock.waits == '0' then redis.call('SETRANGE', KEYS[1], '13', '1') end
 end
-return { lock.fence, left_ms, queue.ahead }
+return { lock.fence, left_ms, ahead }
