@@ -424,6 +424,8 @@ class StreamModel implements Model<Operation> {
     const { memory } = this.world.redis;
     const keys = (memory.run('KEYS', ['*:stream']) as string[]).sort();
     const { retained } = this.options;
+    // "While the stream is in use": a process that was started again may not use it any more.
+    if (retained > 0 && this.world.members.some(({ life }) => life > 1)) return [];
     return keys.map((key) => ({ key, surplus: Math.max(0, (memory.run('XLEN', [key]) as number) - retained) }));
   }
 
