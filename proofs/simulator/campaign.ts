@@ -166,7 +166,8 @@ async function campaign(given: Arguments, argv: string[]): Promise<void> {
           add(total, message.counts);
         }
       });
-      await once(child, 'exit');
+      // The last messages may come after the exit.
+      await Promise.all([once(child, 'exit'), once(child, 'disconnect')]);
       clearTimeout(limit);
       children.delete(child);
       if (counted || findings.length > 0) return;

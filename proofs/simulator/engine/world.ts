@@ -83,6 +83,8 @@ export class World {
   readonly members: Member[];
   /** True after the last fault and operation. */
   isHealed = false;
+  /** True once all processes close. None is started again. */
+  private isEnding = false;
   /** Scripts that processes have sent before the last fault or operation, by what they were and what Redis replied. */
   readonly situations = new Map<string, { readonly p: number; readonly script: number }[]>();
   /** Scripts that Redis has run before the last fault or operation, in this order. */
@@ -283,7 +285,7 @@ export class World {
 
   /** Starts a node again, unless another process has replaced the one that ended. */
   restart(member: Member, ended: Process): void {
-    if (member.process === ended) this.start(member);
+    if (member.process === ended && !this.isEnding) this.start(member);
   }
 
   /** Starts a node for the first time: some of them later than the others. */
@@ -488,6 +490,7 @@ export class World {
   }
 
   private close(): void {
+    this.isEnding = true;
     const open = this.members.filter(({ app }) => app !== undefined);
     for (const member of open) this.closeMember(member, () => undefined);
     this.advance(30_000);

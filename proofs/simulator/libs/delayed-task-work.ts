@@ -191,8 +191,12 @@ export const takes: Omit<Lib<Settings, Operation>, 'start'> = {
     groupShare: 0,
     groupWindowMs: 0,
   }),
-  operation: (random, settings) => ({
-    ...work.operation(random, settings),
-    kind: random.pick(['schedule', 'schedule', 'schedule', 'many', 'cancel']),
-  }),
+  operation: (random, settings) => {
+    const operation = work.operation(random, settings);
+    return {
+      ...operation,
+      kind: random.pick(['schedule', 'schedule', 'schedule', 'many', 'cancel']),
+      task: { ...operation.task, fails: random.pick([0, 0, 1, 2, 3]) },
+    };
+  },
 };
