@@ -395,7 +395,7 @@ export const seededDefects: readonly SeededDefect[] = [
   },
   {
     id: 'T21',
-    lib: 'stream-retries',
+    lib: 'stream-consumer',
     what: 'second uncounted retry taken for a replay of the first',
     defect: [['libs/stream-consumer/src/consumer/consumer.scripts.ts', 'returned: Number(returned),', 'returned: 0,']],
   },

@@ -34,6 +34,8 @@ export class Link {
   nextLate: { readonly requestMs: number; readonly replyMs: number } | undefined;
   /** True: the connection closes at the next message of a channel, which is lost. */
   cutAtPush = false;
+  /** When the last of all messages that were sent arrives, or would have. A hold may have delayed it. */
+  lastArrivalUs = 0;
   readonly sockets = new Set<ClientSocket>();
   /** Number of scripts that the process and those before it have sent. */
   sent = 0;
@@ -70,7 +72,9 @@ export class Link {
   arrivalUs(way: Way, fromUs: number, lastUs: number): number {
     const us = Math.max(fromUs + this.random.magnitude(20, this.mostUs), lastUs + 1);
     const held = this.holds.filter((hold) => hold.way === way && us >= hold.fromUs && us < hold.toUs);
-    return Math.max(us, ...held.map(({ toUs }) => toUs));
+    const arrivalUs = Math.max(us, ...held.map(({ toUs }) => toUs));
+    this.lastArrivalUs = Math.max(this.lastArrivalUs, arrivalUs);
+    return arrivalUs;
   }
 }
 

@@ -458,8 +458,8 @@ export class World {
         this.model.hasClosed?.(member);
         this.closedProcesses.add(process);
         // What a socket still has to do takes a moment, and longer on a slow link: one that still connects is closed when it has.
-        const { holds, mostUs } = member.link;
-        const openedUs = Math.max(this.nowUs, ...holds.map(({ toUs }) => toUs)) + 4 * mostUs;
+        const { holds, lastArrivalUs, mostUs } = member.link;
+        const openedUs = Math.max(this.nowUs, lastArrivalUs, ...holds.map(({ toUs }) => toUs)) + 4 * mostUs;
         // ioredis sets a timer of 2 s when it disconnects from a server that is down.
         const isSlow = this.plan.masters > 1 || this.had.has('redis-down');
         this.expectEnd(process, openedUs, isSlow ? 2_100_000 : 100_000);

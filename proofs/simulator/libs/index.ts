@@ -9,7 +9,7 @@ import { redPacket, replicatedPackets } from './red-packet';
 import { packetMoves, redPacketBuckets } from './red-packet-buckets';
 import { catchUps, scheduledLock } from './scheduled-lock';
 import { scriptRegistry } from './script-registry';
-import { streamCloses, streamConsumer, streamGroups, streamRetries } from './stream-consumer';
+import { streamCloses, streamConsumer, streamGroups } from './stream-consumer';
 import { taskEvents } from './task-events';
 import { taskSchedules } from './task-schedules';
 import { transport } from './transport';
@@ -25,7 +25,6 @@ export const libs = [
   streamConsumer,
   streamCloses,
   streamGroups,
-  streamRetries,
   transport,
   scriptRegistry,
   rateLimit,

@@ -327,10 +327,6 @@ export const redPacketBuckets: Lib<Settings, Operation> = {
     ['slow', 'kill'],
   ],
   scripts: /^(send-packets|receive-packets|confirm-transfer|hash-page) /,
-  chains: [
-    ['slow', 'failover'],
-    ['slow', 'failover'],
-  ],
   settings: (random: Random) => ({
     packets: random.magnitude(4, 60),
     buckets: random.pick([2, 2, 3, 4]),

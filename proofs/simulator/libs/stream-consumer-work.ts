@@ -194,35 +194,3 @@ export const groups: Omit<Lib<Settings, Operation>, 'start'> = {
     },
   }),
 };
-
-/** The part of it that tries messages again: most handlers ask for that, and are called again soon. */
-export const retries: Omit<Lib<Settings, Operation>, 'start'> = {
-  ...work,
-  name: 'stream-retries',
-  faults: { cut: 12, hold: 8, slow: 6, refuse: 4, 'redis-down': 3, kill: 3, stop: 4, flush: 2, close: 2 },
-  together: [['cut'], ['cut', 'slow'], ['hold'], ['cut', 'kill'], ['stop']],
-  hurried: undefined,
-  chains: [['cut', 'hold'], ['hold', 'cut'], ['cut']],
-  scripts: /^(retry|take|take-ordered) /,
-  settings: (random) => ({
-    ...work.settings(random),
-    leaseMs: random.magnitude(200, 2_000),
-    partitions: 1,
-    grows: false,
-    retained: 0,
-    timeoutMs: 20_000,
-    backoffMs: random.magnitude(5, 200),
-    groups: ['g1'],
-    isApart: false,
-  }),
-  operation: (random, settings) => ({
-    ...work.operation(random, settings),
-    kind: random.pick(['publish', 'publish', 'publish', 'many']),
-    message: {
-      pieces: random.chance(0.6) ? [] : [random.work(settings.leaseMs)],
-      fails: random.pick([0, 0, 1]),
-      ending: random.pick(['later', 'later', 'later', 'return']),
-      deaf: false,
-    },
-  }),
-};

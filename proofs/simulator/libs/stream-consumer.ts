@@ -7,7 +7,7 @@ import type { Process } from '../engine/process';
 import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
 import { downMsOf, isGentle, leaseShare } from './delayed-task';
-import { closes, groups, retries, work, type Operation, type Payload, type Settings } from './stream-consumer-work';
+import { closes, groups, work, type Operation, type Payload, type Settings } from './stream-consumer-work';
 
 /** State of a message in a group. */
 interface Delivery {
@@ -554,10 +554,5 @@ export const streamCloses: Lib<Settings, Operation> = {
 
 export const streamGroups: Lib<Settings, Operation> = {
   ...groups,
-  start: (world, settings) => new StreamModel(world, settings),
-};
-
-export const streamRetries: Lib<Settings, Operation> = {
-  ...retries,
   start: (world, settings) => new StreamModel(world, settings),
 };
