@@ -43,6 +43,12 @@ export interface Operation {
   readonly message: Omit<Payload, 'n'>;
 }
 
+/** Draws how a handler ends. Two retries of one message in a row are common. */
+function endingOf(random: Random): Payload['ending'] {
+  const ending = random.chance(0.75) ? 'return' : random.pick(['later', 'later', 'dead'] as const);
+  return random.named('later').chance(0.3) ? 'later' : ending;
+}
+
 /** Work of users of stream-consumer, and faults that they meet. */
 export const work: Omit<Lib<Settings, Operation>, 'start'> = {
   name: 'stream-consumer',
@@ -118,7 +124,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
         random.work(leaseMs),
       ),
       fails: random.chance(0.3) ? random.integer(1, 5) : 0,
-      ending: random.chance(0.75) ? 'return' : random.pick(['later', 'later', 'dead']),
+      ending: endingOf(random),
       deaf: random.chance(0.2),
     },
   }),
