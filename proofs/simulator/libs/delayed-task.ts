@@ -352,7 +352,8 @@ class TaskModel implements Model<Operation> {
     };
     // What a failover or an eviction made of older ones has no owner that is known here.
     if (!task.excused) this.owners.begin(owner);
-    const beganUs = member.nowUs;
+    // The lib counts the time from before the call, and the process may be stopped meanwhile.
+    const beganUs = world.nowUs;
     try {
       for (const ms of payload.pieces) {
         await member.sleep(ms);

@@ -307,7 +307,8 @@ class StreamModel implements Model<Operation> {
     // What a failover or an eviction made of older ones has no owner that is known here. Nor has a dead letter that was replayed while a
     // handler still runs, because an operator let the message be delivered to two.
     if (!message.excused && !(delivery.mayRepeat && delivery.replays > 0)) this.owners.begin(owner);
-    const beganUs = member.nowUs;
+    // The lib counts the time from before the call, and the process may be stopped meanwhile.
+    const beganUs = world.nowUs;
     const working = { process, ends: false };
     this.watch(working, group);
     try {
