@@ -242,8 +242,8 @@ function work(given: Arguments, index: number): void {
     send({ finding: { ...tell(lib, plan, violation, () => send({ begins: plan.seed })), variant } });
     break;
   }
-  send({ counts: { ...counts, cpuSeconds: cpuMs() / 1_000 } });
-  process.disconnect?.();
+  // A message that the parent has not read yet is lost when the channel closes, so it closes afterwards.
+  process.send?.({ counts: { ...counts, cpuSeconds: cpuMs() / 1_000 } }, () => process.disconnect?.());
 }
 
 /** Returns the shortest run that has the same violation, as a table. */
