@@ -63,7 +63,7 @@ export const scheduleTasks = defineScript({
 export const scheduleTask = defineScript({
   name: 'delayed-task.schedule-one',
   ...scheduleOneLua,
-  keys: ['due', 'tasks', 'waits', 'operation'],
+  keys: ['due', 'tasks', 'runs', 'waits', 'operation'],
   args: { id: str, when: str, record: str, operationMs: int },
   group: { maxCalls: 64 },
   reply: (runAtMs: number) => runAtMs,

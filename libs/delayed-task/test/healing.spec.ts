@@ -95,6 +95,60 @@ describe('after one key is lost', () => {
     await eventually(async () => expect(await bench.tasks.get('a')).toBeUndefined());
     expect(gate.entered).toBe(1);
   });
+
+  it.each(['keep', 'replace', 'after'] as const)(
+    "without `tasks`, the attempt of a lost task does not end a new task with the same id, with '%s'",
+    async (onConflict) => {
+      const gate = new Gate();
+      const signals: AbortSignal[] = [];
+      const ran: unknown[] = [];
+      bench.tasks.handle('old', (_payload, { signal }) => {
+        signals.push(signal);
+        return gate.pass();
+      });
+      bench.tasks.handle('new', (payload, { attempt }) => void ran.push([payload, attempt]));
+      bench.work();
+      await bench.tasks.schedule('old', null, { id: 'a' });
+      await eventually(() => expect(gate.entered).toBe(1));
+      await bench.raw.del(bench.partitionOf('a').tasks);
+      const first = await bench.tasks.schedule('new', 1, { id: 'a', delayMs: HOUR, onConflict });
+      expect(first.status).toBe('scheduled');
+      await eventually(() => expect(signals[0]?.aborted).toBe(true));
+      gate.open();
+      await eventually(async () => expect((await inventory(bench)).problems).toEqual([]));
+      expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 0 });
+      await bench.tasks.reschedule('a', { delayMs: 0 });
+      await eventually(() => expect(ran).toEqual([[1, 1]]));
+      await eventually(async () => expect(await bench.tasks.get('a')).toBeUndefined());
+    },
+  );
+
+  it('without `tasks`, many new tasks with the ids of lost ones begin with their first attempt', async () => {
+    const gate = new Gate();
+    const ran: unknown[] = [];
+    bench.tasks.handle('fails', () => {
+      throw new Error('torn');
+    });
+    bench.tasks.handle('runs', () => gate.pass());
+    bench.tasks.handle('new', (payload, { id, attempt }) => void ran.push([id, payload, attempt]));
+    bench.work();
+    await bench.tasks.schedule('fails', null, { id: 'a', backoff: { delayMs: HOUR } });
+    await bench.tasks.schedule('runs', null, { id: 'b' });
+    await eventually(async () => expect((await bench.tasks.get('a'))?.attemptsMade).toBe(1));
+    await eventually(() => expect(gate.entered).toBe(1));
+    await bench.raw.del(...bench.partitions.map(({ tasks }) => tasks));
+    const many = async (...ids: string[]): Promise<string[]> => {
+      const tasks = ids.map((id, n) => ({ name: 'new', payload: n, id, delayMs: 1 }));
+      return (await bench.tasks.scheduleMany(tasks, { onConflict: 'after' })).map(({ status }) => status);
+    };
+    expect(await many('a', 'c')).toEqual(['scheduled', 'scheduled']);
+    // The second one replaces the first one, which does not run yet.
+    expect(await many('b', 'b')).toEqual(['scheduled', 'replaced']);
+    gate.open();
+    await eventually(() => expect(ran).toHaveLength(3));
+    expect(ran.map(String).sort()).toEqual(['a,0,1', 'b,1,1', 'c,1,1']);
+    expect((await inventory(bench)).problems).toEqual([]);
+  });
 });
 
 it('a task whose worker died in its last attempt is named by an event and a log line', async () => {

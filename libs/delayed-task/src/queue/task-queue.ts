@@ -114,10 +114,10 @@ export class TaskQueue {
       const [placed] = await this.send(partition, onConflict, [id, when, record], name, retainMs);
       return { id, ...(placed as Omit<ScheduleResult, 'id'>) };
     }
-    const { due, tasks, waits } = partition;
+    const { due, tasks, runs, waits } = partition;
     const { operation, operationMs } = this.operationOf(partition, id, name, retainMs);
     const runAtMs = await this.registry.run(scheduleTask, {
-      keys: { due, tasks, waits, operation },
+      keys: { due, tasks, runs, waits, operation },
       args: { id, when, record, operationMs },
     });
     if (runAtMs >= 0) return { id, status: 'scheduled', runAtMs };

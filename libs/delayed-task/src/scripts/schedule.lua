@@ -27,7 +27,7 @@ nothing, and returns the first reply, but with the present due time of a kept ta
 -- @include wake
 -- @include due
 -- @include lines
-local ids, dues, known, seen, adds, records, reply = {}, {}, nil, {}, {}, {}, {}
+local ids, dues, known, runs, seen, adds, records, reply = {}, {}, nil, nil, {}, {}, {}, {}
 -- `grouped` has the group of each task by its position. `written` has the records by id that this call has stored so far.
 local grouped, written = {}, {}
 local find, byte = string.find, string.byte
@@ -70,17 +70,14 @@ local function repeat_answers(first_ms, first_codes)
   return reply
 end
 
-local function is_running(id)
-  return redis.call('ZSCORE', KEYS[4], id) and redis.call('HEXISTS', KEYS[6], id) == 1
-end
-
 -- Decides for each task if it is added, or replaces a task, or if the existing task is kept. Prepares the writes and the reply.
 local function decide(on_conflict)
   local text, text_ms
   for i = 1, count do
     local id, due = ids[i], dues[i]
     local code = (known[i] or seen[id]) and on_conflict or 1
-    if code == 0 and not is_running(id) then code = 2 end
+    -- A task runs if it has a record, a run and a lease.
+    if code == 0 and not (known[i] and runs[i] and redis.call('ZSCORE', KEYS[4], id)) then code = 2 end
     -- The id of a schedule begins with byte 1. If its due time is over, a worker may have created the task for that time already. So
     -- nothing is stored, and the caller computes a later time.
     if due <= now_ms and byte(id) == 1 then code = 3 end
@@ -91,7 +88,7 @@ local function decide(on_conflict)
       local record = ARGV[3 * i + 2]
       -- A record without an '@' has no group. This plain search is faster than the pattern in `group_of`.
       if find(record, '@', 1, true) then grouped[i] = group_of(record) end
-      if code ~= 1 or grouped[i] then
+      if code ~= 1 or grouped[i] or runs[i] then
         any_other, one_by_one = true, one_by_one or code == 0 or grouped[i] ~= nil
       end
       adds[added + 1], adds[added + 2] = text, id
@@ -114,7 +111,9 @@ local function write_task(i, code)
     redis.call('HSET', KEYS[6], id, (string.gsub(redis.call('HGET', KEYS[6], id), '^(%d+) l ', '%1 a ', 1)))
     return
   end
-  if code == 2 then
+  -- A new task may find the run of a task whose record was lost, by an eviction for example. If that run stayed, its attempt would remove
+  -- the new task when it ends.
+  if code == 2 or code == 1 and runs[i] then
     local group = group_of(written[id] or known[i] or '')
     if group then leave(KEYS[1], KEYS[2], KEYS[3], group, id, now_ms) end
     if redis.call('ZREM', KEYS[4], id) == 1 then redis.pcall('SPUBLISH', KEYS[8], 'cancelled ' .. id) end
@@ -136,7 +135,7 @@ known = redis.call('HMGET', KEYS[5], unpack(ids))
 local mark, first = redis.call('GET', KEYS[8]), redis.call('GET', KEYS[9])
 redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[4])
-redis.call('HLEN', KEYS[6])
+runs = redis.call('HMGET', KEYS[6], unpack(ids))
 redis.call('ZCARD', KEYS[7])
 redis.call('ZCARD', KEYS[2])
 redis.call('HLEN', KEYS[3])
