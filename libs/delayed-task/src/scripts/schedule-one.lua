@@ -18,17 +18,14 @@ Returns runAtMs
 O(log m). TTL: none for the task; operationMs for the stored reply. Clock: Redis. Replay: while the stored reply is kept, schedules
 nothing, and returns the first reply.
 ]]
+-- @include clock
 local first = redis.call('GET', KEYS[5])
 if first then return tonumber(first) or -1 end
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) + redis.call('HEXISTS', KEYS[3], ARGV[1]) > 0 then return -1 end
 local mark = redis.call('GET', KEYS[4])
 local kind, due = string.match(ARGV[2], '^([da])(%d+)$')
 if not kind then return redis.error_reply('BADTASK the due time in ARGV[2] is neither "d<ms>" nor "a<ms>"; nothing was scheduled') end
-if kind == 'd' then
-  local time = redis.call('TIME')
-  due = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000 + due
-end
-due = tonumber(due)
+due = kind == 'd' and now_ms + due or tonumber(due)
 -- A faster copy of `must_wake` and `is_mute` of shared/wake.lua.
 local latest = tonumber(mark or '')
 local wakes = not latest or due < latest
