@@ -28,6 +28,18 @@ describe('each script of dead letters, in a state and at a time of which all is 
     }
     states.put('SET', 'waits', NOW + 1, 'PX', 7_000);
   };
+  it.each(['replay', 'drop'])('clear-dead: a late copy of a %s that found none clears none', async (verb) => {
+    expect(await states.after(clear({ verb }))).toEqual([
+      { done: 0, untilMs: 1800000000000, lastMs: 0, lastId: '' },
+      { operation: '0 1800000000000 0  | 500' },
+    ]);
+    putDead();
+    states.clock.set(NOW + 1);
+    const [reply, { dead = '' }] = (await states.after(clear({ verb }))) as [object, { dead?: string }];
+    expect(reply).toEqual({ done: 0, untilMs: 1800000000000, lastMs: 0, lastId: '' });
+    expect(dead.split(', ')).toHaveLength(8);
+  });
+
   it('clear-dead: makes them due, wakes the workers, and returns a replay the first result', async () => {
     putDead();
     expect(await states.after(clear({ limit: 4 }))).toEqual([
@@ -75,6 +87,7 @@ describe('each script of dead letters, in a state and at a time of which all is 
       {
         dead: 'ab@1799999999998, d@1800000000001',
         due: 'a@1800000000000, aa@1800000000000, z@1800000000000, b@1800000000001, c@1800000000001, é@1800000000001',
+        operation: '0 1800000000000 0  | 500',
         runs: 'd=run d',
         tasks:
           'a=3\n0\n-\nother\n{}\n1800000000000, aa=3\n0\n-\nmail\n{}\n1800000000000, b=3\n0\n-\nother\n{}\n1800000000000, c=3\n0\n-\nother\n{}\n1800000000000, d=3\n0\n-\nother\n{}\n1800000000000, z=3\n0\n-\nmail\n{}\n1800000000000, é=3\n0\n-\nother\n{}\n1800000000000',
@@ -213,7 +226,11 @@ describe('each script of dead letters, in a state and at a time of which all is 
   });
 
   it('clear-dead: without a mark, and without dead letters', async () => {
-    expect(await states.after(clear())).toEqual([{ done: 0, untilMs: 1800000000000, lastMs: 0, lastId: '' }, {}]);
+    expect(await states.after(clear())).toEqual([
+      { done: 0, untilMs: 1800000000000, lastMs: 0, lastId: '' },
+      { operation: '0 1800000000000 0  | 500' },
+    ]);
+    states.put('DEL', 'operation');
     putTasks(states);
     states.put('DEL', 'waits');
     expect(await states.after(clear())).toEqual([

@@ -11,7 +11,7 @@ interface Header {
 
 /** Scripts whose calls have an argument of their own each, such as a token. So equal calls are one call that Redis has run twice. */
 const OWN_ARGUMENT = new Set(
-  'acknowledge bury-payout cancel complete confirm-transfer release replay-range reschedule retry settle-payout void-grant'.split(
+  'acknowledge bury-payout cancel clear-dead complete confirm-transfer release replay-range reschedule retry settle-payout void-grant'.split(
     ' ',
   ),
 );

@@ -23,7 +23,8 @@ Returns {done, untilMs, lastMs, lastId}
   lastMs   int  ms of the last dead letter that was read
   lastId   str  id of the last dead letter that was read; '' if there are no more
 
-O(log² n + limit log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: returns the first reply while it is stored.
+O(log² n + limit log n). TTL: operationMs for the stored reply. Clock: Redis. Replay: changes nothing, and returns the first
+reply, while it is stored.
 ]]
 -- @include clock
 -- @include writes
@@ -90,7 +91,11 @@ redis.call('HLEN', KEYS[4])
 redis.call('HLEN', KEYS[5])
 redis.call('ZCARD', KEYS[2])
 redis.call('HLEN', KEYS[3])
-if from >= stop then return { 0, till, 0, '' } end
+if from >= stop then
+  -- The reply is stored even if there is none: a copy of this call that arrives late must not clear a task that has died meanwhile.
+  redis.call('SET', KEYS[8], string.format('0 %.0f 0 ', till), 'PX', ARGV[7])
+  return { 0, till, 0, '' }
+end
 local rows = redis.call('ZRANGE', KEYS[6], from, stop - 1, 'WITHSCORES')
 local chosen = choose(rows)
 if not may_write(KEYS[6]) then return redis.error_reply(DENIED) end
