@@ -543,12 +543,18 @@ class TaskModel implements Model<Operation> {
   /** Tasks that were scheduled, and that are neither done nor dead letters, nor removed by a caller. */
   private unsettled(): Task[] {
     const dead = this.deadIds();
-    return this.tasks.filter(
-      ({ id, promised, mayBeGone, mayBeDropped, deaths, mayHaveDied, excused, doneUs, returned }) =>
+    // Redis may have had the outcome of a handler that returned after its lease, and its process ended before the reply.
+    const late = new Set(
+      [...this.running.values()].flat().flatMap((one) => (one.late && one.events === 0 ? [one.task] : [])),
+    );
+    return this.tasks.filter((task) => {
+      const { id, promised, mayBeGone, mayBeDropped, deaths, mayHaveDied, excused, doneUs, returned } = task;
+      return (
         promised &&
         !(mayBeGone || excused || (mayBeDropped && (deaths > 0 || mayHaveDied))) &&
-        !(doneUs !== undefined || returned > 0 || dead.has(id)),
-    );
+        !(doneUs !== undefined || returned > 0 || dead.has(id) || late.has(task))
+      );
+    });
   }
 
   private partitionKeys(room: string): string[] {

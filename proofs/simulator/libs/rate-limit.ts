@@ -290,7 +290,7 @@ class LimitModel implements Model<Operation> {
     world.expect(refunded <= most || hit.excused, () => `${refunded} hits of ${subject} are refunded, at most ${most}`);
     world.expect(refunded === 0 || !isOver || hit.excused, () => `hits of ${subject} are refunded after their window`);
     // The counters of a sliding window do not know of a reset. So a refund may take hits that were counted after it.
-    const knowsResets = this.options.algorithm !== 'sliding-window';
+    const knowsResets = this.options.algorithm !== 'sliding-window' && !this.mayShareWindow(hit);
     world.expect(
       refunded === 0 || !wasReset || !knowsResets || hit.excused,
       () => `hits of ${subject} are refunded after a reset`,
@@ -299,6 +299,17 @@ class LimitModel implements Model<Operation> {
       refunded === 0 || !wasBefore || !knowsResets,
       () => `hits of ${subject} are refunded after a reset, which ran before the reply that they are counted`,
     );
+  }
+
+  /** A fixed window is known by the ms of its end. So the next one is the same if a reset and its first hit are in the same ms. */
+  private mayShareWindow({ member, subject, beganUs, repliedUs }: Hit): boolean {
+    if (this.options.algorithm !== 'fixed-window') return false;
+    const msOf = (us: number): number => Math.floor(us / 1_000);
+    const own = this.ran.filter((call) => call.subject === subject);
+    const hasCounted = ({ script, sender, us }: (typeof own)[number]): boolean =>
+      /^(consume|$)/.test(script) && sender === member.name && us >= beganUs && us <= repliedUs;
+    const countedMs = new Set(own.filter(hasCounted).map(({ us }) => msOf(us)));
+    return own.some(({ script, us }) => script === 'reset' && us > beganUs && countedMs.has(msOf(us)));
   }
 
   /** True if Redis has reset the subject since it counted the hits. */
