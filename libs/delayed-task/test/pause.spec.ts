@@ -93,6 +93,33 @@ describe.each(few(servers))('a pause on %s', (_, client, partitions) => {
     expect(seen).toEqual([]);
   });
 
+  it('holds in its own process although an answer from before it comes later', async () => {
+    const bench = await process();
+    await bench.tasks.schedule('quick', 'before');
+    await eventually(() => expect(seen).toEqual(['before']));
+    // Each answer to "is the queue paused?" comes 200 ms after Redis has given it.
+    const run = bench.registry.run.bind(bench.registry) as (...all: unknown[]) => Promise<unknown>;
+    let reads = 0;
+    jest.spyOn(bench.registry, 'run').mockImplementation(async (...all: Parameters<typeof run>) => {
+      const answer = await run(...all);
+      const { args } = all[1] as { args?: { action?: string } };
+      if (args?.action !== 'read') return answer;
+      reads++;
+      await sleep(200);
+      return answer;
+    });
+    await bench.tasks.resume();
+    await eventually(() => expect(reads).toBe(1));
+    await bench.tasks.pause();
+    // The first answer has come then, and the second one not yet.
+    await eventually(() => expect(reads).toBe(2));
+    await bench.tasks.schedule('quick', 'during');
+    await sleep(150);
+    expect(seen).toEqual(['before']);
+    await bench.tasks.resume();
+    await eventually(() => expect(seen).toEqual(['before', 'during']));
+  });
+
   it('of one queue leaves the others alone', async () => {
     const bench = await openBench(client(), { partitions, queues: { other: {} } });
     benches.push(bench);

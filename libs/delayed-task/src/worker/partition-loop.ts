@@ -362,7 +362,8 @@ export class Pausing {
       // The subscription begins before the read, so that no change after the read is missed.
       this.bell.listen();
       const paused = await this.calls.untilAnswered('pause', () => this.queue.pause('read'));
-      if (paused !== undefined) this.isPaused = paused;
+      // The answer to a later question follows. This one may be older than a pause that `hold` has noted meanwhile.
+      if (paused !== undefined && !this.again) this.isPaused = paused;
     }
     if (!this.paused) this.release();
   }
