@@ -138,6 +138,8 @@ async function rollThrough(signal: NodeJS.Signals): Promise<{ all: Note[]; accep
   const { accepted, rounds, stop } = load();
   try {
     await deploy('new', signal, rounds);
+    // While both versions run, chance decides which one runs a tick. Now all pods are new, so the next tick is one of theirs.
+    await eventually(async () => expect((await ticks()).some(({ pod }) => pod.startsWith('new'))).toBe(true));
     await deploy('old', signal, rounds);
   } finally {
     await stop();
