@@ -54,6 +54,8 @@ class TaskModel implements Model<Operation> {
   private lostKeys = false;
   /** True once Redis may get a call after the one that repeats it: it may take a task that nobody then begins. */
   private hadLateCall = false;
+  /** Name of the process that has taken tasks with a token; undefined if a late copy of the call may have taken them. */
+  private readonly takers = new Map<string, string | undefined>();
 
   constructor(
     private readonly world: World,
@@ -65,7 +67,7 @@ class TaskModel implements Model<Operation> {
       node.ran = (process, words, reply) => {
         ran(process, words, reply);
         const name = nameOfScript(words[1] ?? '');
-        if (name === 'take' && Array.isArray(reply)) this.expectLeased(words, reply);
+        if (name === 'take' && Array.isArray(reply)) this.taken(process, words, reply);
         if (name === 'fail' && reply === 'retried') this.hasFailed(words.slice(3 + Number(words[2])));
         const buries = Array.isArray(reply) && Number(reply[2]) > 0;
         if ((name === 'take' && buries) || name === 'fail' || name === 'sweep') this.seeDead();
@@ -176,7 +178,10 @@ class TaskModel implements Model<Operation> {
     if (!this.isGentle || attempts.some(({ task }) => task.excused)) return;
     if ([...this.running.keys()].some((other) => other !== key && other.endsWith(`:${id}:${attempt}`))) return;
     const runs = this.partitionKeys('runs').map((runs) => this.world.redis.memory.run('HGET', [runs, id]));
-    const isLeased = runs.some((run) => /^\d+ [la] /.test(String(run)) && String(run).startsWith(`${attempt} `));
+    const isLeased = runs.some((run) => {
+      const [number, state = '', token = ''] = String(run).split(' ');
+      return number === attempt && /^[la]$/.test(state) && this.takers.get(token) === name;
+    });
     this.world.expect(!isLeased, () => `${name} has closed, and attempt ${attempt} of ${id} is still leased`);
   }
 
@@ -391,9 +396,12 @@ class TaskModel implements Model<Operation> {
   }
 
   /** A take returns only tasks that this call has leased, also if it is repeated. @param words EVALSHA, hash, number of keys, keys, token */
-  private expectLeased(words: readonly string[], [, , buried, ...rows]: readonly Reply[]): void {
+  private taken(taker: string, words: readonly string[], [, , buried, ...rows]: readonly Reply[]): void {
     const { memory } = this.world.redis;
     const [keys, token = ''] = [words.slice(3, 3 + Number(words[2])), words[3 + Number(words[2])]];
+    // A copy that arrives late leases tasks that nobody begins.
+    const mayBeCopy = this.takers.has(token) && this.hadLateCall;
+    this.takers.set(token, mayBeCopy ? undefined : taker);
     const keyOf = (room: string): string => keys.find((key) => key.endsWith(`:${room}`)) ?? '';
     for (let at = 0; at < rows.length - 4 * Number(buried); at += 4) {
       const id = rows[at] as string;

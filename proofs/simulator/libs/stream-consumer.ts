@@ -92,7 +92,13 @@ class StreamModel implements Model<Operation> {
   }
 
   started(member: Member): void {
-    if (!this.options.late) return this.groupsOf(member).forEach((group) => this.joinsLater(group));
+    if (!this.options.late) {
+      for (const group of this.groupsOf(member)) {
+        this.brings(group);
+        this.joinsLater(group);
+      }
+      return;
+    }
     const streams = this.serviceOf(member);
     const { ordered } = this.options;
     for (const [index, group] of this.groupsOf(member).entries()) {
@@ -103,7 +109,10 @@ class StreamModel implements Model<Operation> {
         const code = await streams
           .handle<Payload>(options, (message) => this.handle(member, message))
           .then(() => undefined, codeOf);
-        if (code === undefined) this.joins(group);
+        if (code === undefined) {
+          this.brings(group);
+          this.joins(group);
+        }
         if (code === undefined || code === 'CLOSED') return;
         await member.sleep(100);
         return start();
@@ -195,6 +204,13 @@ class StreamModel implements Model<Operation> {
     const isThere = keys.length >= this.options.partitions && keys.every((key) => groupsOf(key).flat().includes(group));
     if (isThere) this.joins(group);
     else world.scheduler.lookAt(world.nowUs + 20_000, () => this.joinsLater(group));
+  }
+
+  /** If all handlers work, messages that are due wait for the first free one: that of a process that starts. */
+  private brings(group: string): void {
+    const { concurrency } = this.options;
+    const isFull = [...this.busy].some(([place, busy]) => place.endsWith(` ${group}`) && busy >= concurrency);
+    if (isFull) this.fullUs.set(group, this.world.nowUs);
   }
 
   private joins(group: string): void {
