@@ -203,9 +203,17 @@ class EventModel implements Model<Operation> {
       const why = all.length === 0 ? 'never happened' : 'it got before';
       return world.expect(this.excused, () => `${member.name} gets an event that ${why}: ${text}`);
     }
-    const isEarlier = all.length === 1 && [...listener.heard].some((number) => isLater(this.sent[number], sent));
+    // Which one of two events with the same text a listener got, nobody knows.
+    const later = [...listener.heard].filter((number) => isLater(this.sent[number], sent) && this.isOnly(number));
+    const isEarlier = this.isOnly(sent.number) && later.length > 0;
     world.expect(!isEarlier, () => `${member.name} gets an event of an attempt out of order: ${text}`);
     listener.heard.add(sent.number);
+  }
+
+  /** Returns whether an event is the only one with its text. */
+  private isOnly(number: number): boolean {
+    const text = this.sent[number]?.text;
+    return this.sent.filter((sent) => sent.text === text).length === 1;
   }
 
   private async schedule(member: Member, operation: Operation): Promise<string | undefined> {
